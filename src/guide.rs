@@ -1,55 +1,16 @@
-//! The chapters of the guide. The documentation tests compile and run the code of the chapters.
+//! The chapters of the guide, with programs that the documentation tests compile and run.
 
-#[doc = include_str!("../docs/src/introduction.md")]
-mod introduction {}
+macro_rules! chapters {
+    ($($chapter:ident),* $(,)?) => {$(
+        // Markdown uses the first definition of a link. In the documentation, the links of a
+        // chapter lead to the modules of the other chapters, and in the book to their files.
+        #[doc = include_str!("guide_links.md")]
+        #[doc = include_str!(concat!("../docs/src/", stringify!($chapter), ".md"))]
+        pub mod $chapter {}
+    )*};
+}
 
-#[doc = include_str!("../docs/src/quickstart.md")]
-mod quickstart {}
-
-#[doc = include_str!("../docs/src/choosing.md")]
-mod choosing {}
-
-#[doc = include_str!("../docs/src/conflicts.md")]
-mod conflicts {}
-
-#[doc = include_str!("../docs/src/transactions.md")]
-mod transactions {}
-
-#[doc = include_str!("../docs/src/patches.md")]
-mod patches {}
-
-#[doc = include_str!("../docs/src/queries.md")]
-mod queries {}
-
-#[doc = include_str!("../docs/src/locks.md")]
-mod locks {}
-
-#[doc = include_str!("../docs/src/tables.md")]
-mod tables {}
-
-#[doc = include_str!("../docs/src/errors.md")]
-mod errors {}
-
-#[doc = include_str!("../docs/src/service.md")]
-mod service {}
-
-#[doc = include_str!("../docs/src/testing.md")]
-mod testing {}
-
-#[doc = include_str!("../docs/src/costs.md")]
-mod costs {}
-
-#[doc = include_str!("../docs/src/observability.md")]
-mod observability {}
-
-#[doc = include_str!("../docs/src/aws.md")]
-mod aws {}
-
-#[doc = include_str!("../docs/src/command_line.md")]
-mod command_line {}
-
-#[doc = include_str!("../docs/src/mappers.md")]
-mod mappers {}
-
-#[doc = include_str!("../docs/src/comparison.md")]
-mod comparison {}
+chapters! {
+    introduction, quickstart, choosing, conflicts, transactions, patches, queries, locks, tables, errors, service, testing,
+    costs, observability, aws, command_line, mappers, comparison,
+}

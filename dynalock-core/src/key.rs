@@ -10,13 +10,13 @@ use crate::number;
 /// has one.
 ///
 /// The generated key types, for example `ProductKey` for a `Product`, convert into a `Key`. A `Key`
-/// contains only the values of the key attributes. The names of the key attributes are in the
-/// [`Model`](crate::private::Model).
+/// contains only the values of the key attributes, and not their names.
 ///
 /// # Examples
 ///
 /// ```
-/// use dynalock_core::{Key, table::KeyValue};
+/// # use dynalock_core as dynalock;
+/// use dynalock::{Key, table::KeyValue};
 ///
 /// let key = Key::new(KeyValue::S("alice".into()), Some(KeyValue::N("7".into())));
 /// assert_eq!(key.to_string(), r#""alice", 7"#);
@@ -75,9 +75,8 @@ impl Key {
         std::iter::once(&self.partition).chain(&self.sort)
     }
 
-    /// Returns the key of the separate lease row of an item: the key of the item with the suffix
-    /// `#lock`. A number cannot have a suffix, so the result is `None` if the last key value is a
-    /// number.
+    /// Returns the key of the item's separate lease row, or `None` if the last key value is a
+    /// number, which cannot have the suffix `#lock`.
     pub(crate) fn lease_row(&self) -> Option<Self> {
         match &self.sort {
             Some(sort) => Some(Self { partition: self.partition.clone(), sort: Some(sort.lease_row()?) }),
@@ -85,18 +84,15 @@ impl Key {
         }
     }
 
-    /// Returns whether the key is the key of a separate lease row, and not of an item.
     pub(crate) fn is_lease_row(&self) -> bool {
         self.sort.as_ref().unwrap_or(&self.partition).is_lease_row()
     }
 
-    /// Returns whether one of the key values is longer than DynamoDB allows.
     pub(crate) fn is_too_long(&self) -> bool {
         self.values().zip(MAX_BYTES).any(|(value, max_bytes)| value.len() > max_bytes)
     }
 
-    /// Converts the key of a separate lease row into the key of the leased item. A key without the
-    /// suffix `#lock` stays unchanged.
+    /// Removes the suffix `#lock`, if the key is the key of a separate lease row.
     pub(crate) fn of_item(self) -> Self {
         match self.sort {
             Some(sort) => Self { sort: Some(sort.of_item()), ..self },
@@ -132,10 +128,10 @@ impl fmt::Display for Key {
     }
 }
 
-/// The longest partition key that DynamoDB allows.
+/// The longest partition key that DynamoDB allows, in bytes.
 pub(crate) const MAX_PARTITION_BYTES: usize = 2048;
 
-/// The longest partition key and the longest sort key that DynamoDB allows.
+/// The longest partition key and the longest sort key that DynamoDB allows, in bytes.
 pub(crate) const MAX_BYTES: [usize; 2] = [MAX_PARTITION_BYTES, 1024];
 
 /// The suffix that turns the key of an item into the key of its separate lease row.
@@ -195,8 +191,7 @@ impl KeyValue {
         }
     }
 
-    /// Returns a key value in canonical notation. Without the canonical notation, the texts `1` and
-    /// `1.0` of one number would be different keys.
+    /// Without a canonical notation, the texts `1` and `1.0` of one number would be different keys.
     pub(crate) fn canonical(self) -> Self {
         match self {
             Self::N(digits) => Self::N(number::canonical(digits)),
@@ -218,7 +213,6 @@ impl KeyValue {
         self.len() == 0
     }
 
-    /// Returns the length of a string in UTF-8 bytes, of bytes, or of the digits of a number.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::S(text) | Self::N(text) => text.len(),
@@ -239,7 +233,6 @@ impl fmt::Display for KeyValue {
     }
 }
 
-/// Shows bytes as hexadecimal digits, for example `0x00ff`.
 pub(crate) fn hex(bytes: &[u8]) -> impl fmt::Display {
     fmt::from_fn(|f| {
         f.write_str("0x")?;

@@ -73,9 +73,17 @@ pub mod condition {
     };
 }
 
-#[doc = include_str!("lease/protocol.md")]
-#[doc = include_str!("lease/queue/protocol.md")]
+/// The types of locks and leases: the requests for locks, their guards, and the fair queue.
+///
+/// [`Locks`] are locks by name, and [`Repository::lock`] acquires a lease on an item. The module
+/// [`protocol`](lock::protocol) specifies each request of a lock.
 pub mod lock {
+    /// The specification of the lock protocol: each request, its condition and its effect.
+    ///
+    #[doc = include_str!("lease/protocol.md")]
+    #[doc = include_str!("lease/queue/protocol.md")]
+    pub mod protocol {}
+
     pub use crate::{
         lease::{AnyOne, AnyOrder, Fair, QueueStatus, QueueTicket},
         leased_item::{GuardPatch, LeaseRequest},

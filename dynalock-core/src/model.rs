@@ -1,7 +1,7 @@
 //! The types that describe a struct: its keys, attributes, indexes and lease settings.
 //! `#[derive(Versioned)]` generates the description of a struct as a constant.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, fmt, hash::Hash, sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Serialize, de::DeserializeOwned};
@@ -10,9 +10,9 @@ use crate::key::{Key, KeyType, KeyValue};
 
 /// A struct whose values are the items of a DynamoDB table, each with a version.
 ///
-/// `#[derive(Versioned)]` implements the trait `Versioned` and describes the struct in the constant
-/// `MODEL`. A [`Repository`](crate::Repository) builds its requests from the constant `MODEL` of
-/// the struct.
+/// `#[derive(Versioned)]` implements the trait `Versioned`. A hidden constant of the implementation
+/// describes the struct, and a [`Repository`](crate::Repository) builds its requests from this
+/// description.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a versioned item",
     label = "no `Versioned` implementation",
@@ -21,10 +21,11 @@ use crate::key::{Key, KeyType, KeyValue};
 pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The key type that `#[derive(Versioned)]` generates, for example `ProductKey` for a struct
     /// `Product`.
-    type Key: Into<Key> + Send;
+    type Key: Into<Key> + Clone + fmt::Debug + Eq + Hash + Send + Sync + 'static;
 
     /// The names and settings that `#[derive(Versioned)]` has read from the attributes of the
     /// struct.
+    #[doc(hidden)]
     const MODEL: &'static Model;
 
     /// Returns the key that the key fields of the struct contain.
@@ -43,14 +44,17 @@ pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
     fn key(&self) -> Key;
 
     /// Converts an untyped key from a query of an index into the generated key type.
+    #[doc(hidden)]
     fn typed_key(key: Key) -> Self::Key;
 
     /// Writes the version of the stored item into the field with `#[dynalock(version)]`. If the
     /// type has no field with `#[dynalock(version)]`, `mirror_version` does nothing.
+    #[doc(hidden)]
     fn mirror_version(&mut self, version: u64);
 
     /// Writes the times that the item stores into the fields with `#[dynalock(created_at)]` and
     /// `#[dynalock(updated_at)]`. `mirror_times` ignores a time for which the type has no field.
+    #[doc(hidden)]
     fn mirror_times(&mut self, _times: KeptTimes) {}
 }
 
@@ -168,14 +172,11 @@ impl TimesModel {
     /// The `TimesModel` of a struct without time fields.
     pub const NONE: Self = Self { created_at: None, updated_at: None, expires: None };
 
-    /// Returns `true` if the library writes the time of the create or of the last write into the
-    /// attribute `name`.
     pub(crate) fn is_kept(&self, name: &str) -> bool {
         self.kept().any(|time| time.name == name)
     }
 
-    /// Returns the attributes into which the library writes the time of the create and of the last
-    /// write.
+    /// Returns the attributes `created_at` and `updated_at`, whose times the library sets.
     pub(crate) fn kept(&self) -> impl Iterator<Item = TimeModel> {
         self.created_at.into_iter().chain(self.updated_at)
     }
@@ -279,7 +280,6 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// Converts a stored time from the unit `self` into epoch milliseconds.
     pub(crate) fn to_millis(self, stored: u64) -> u64 {
         match self {
             Self::Milliseconds => stored,
@@ -287,8 +287,7 @@ impl TimeUnit {
         }
     }
 
-    /// Converts the end of a lease from epoch milliseconds into the unit `self`, and rounds up, so
-    /// that the stored end is never earlier than the exact end.
+    /// Rounds up, so that the stored end of a lease is never earlier than the exact end.
     pub(crate) fn end(self, millis: u64) -> u64 {
         match self {
             Self::Milliseconds => millis,
@@ -296,8 +295,7 @@ impl TimeUnit {
         }
     }
 
-    /// Converts a time from epoch milliseconds into the unit `self`, and rounds down, so that the
-    /// result is never later than `millis`.
+    /// Rounds down, so that the stored time is never later than `millis`.
     pub(crate) fn moment(self, millis: u64) -> u64 {
         match self {
             Self::Milliseconds => millis,
@@ -388,7 +386,6 @@ impl LockModel {
 )]
 pub trait Lockable: Versioned {}
 
-/// The table and the key of the item that an operation reads or writes.
 #[derive(Clone)]
 pub(crate) struct ItemRef {
     pub(crate) table: Arc<str>,
@@ -396,18 +393,12 @@ pub(crate) struct ItemRef {
     pub(crate) key: Key,
     /// The version that the stored item must have, or `None` if the operation accepts any version.
     pub(crate) expected: Option<u64>,
-    /// The rule by which the item counts as expired.
     pub(crate) expiry: ItemExpiry,
 }
 
-/// The rule by which an item counts as expired.
-///
-/// DynamoDB deletes an expired item only some time after the end of the item's time to live. Until
-/// DynamoDB deletes an expired item, the library treats the item as absent. An item counts as
-/// expired when the end of the item's time to live plus the allowed clock skew is past.
+/// An item counts as expired when the end of its time to live plus `max_skew` is past.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ItemExpiry {
-    /// The largest allowed difference between the clocks of two machines.
     pub(crate) max_skew: Duration,
     /// A number of milliseconds that tests add to the clock of this machine.
     pub(crate) clock_offset: i64,
@@ -425,8 +416,7 @@ pub struct KeyModel {
 }
 
 impl KeyModel {
-    /// Returns the reason why DynamoDB would refuse the given value for the key attribute. Returns
-    /// `None` for a valid key value.
+    /// Returns why DynamoDB would refuse the key value, or `None` for a valid key value.
     pub(crate) fn refusal_of(&self, value: &KeyValue, max_bytes: usize) -> Option<&'static str> {
         const TOO_LONG: &str = "DynamoDB allows 2,048 bytes in a partition key and 1,024 bytes in a sort key";
         const OTHER_TYPE: &str = "its `KeyAttribute` makes another type than it declares";
@@ -456,18 +446,14 @@ impl Model {
         std::iter::once(self.partition_key).chain(self.sort_key)
     }
 
-    /// Returns the text of a key for an error message, or `None` if the type does not have
-    /// `#[dynalock(show_key)]`.
     pub(crate) fn shown_key(&self, key: &Key) -> Option<Arc<str>> {
         self.show_key.then(|| key.to_string().into())
     }
 
-    /// Returns the names of the lease attributes if the items contain their leases.
     pub(crate) fn lock_in_item(&self) -> Option<LockModel> {
         self.lock.filter(|lock| lock.place == LockPlace::Item)
     }
 
-    /// Returns the names of the lease attributes if the leases are in separate rows.
     pub(crate) fn lock_in_row(&self) -> Option<LockModel> {
         self.lock.filter(|lock| lock.place == LockPlace::Separate)
     }

@@ -1,14 +1,13 @@
-//! Parses and compares DynamoDB numbers, which are stored as text. Several texts can denote the
-//! same number, for example `1` and `1.0`.
+//! Parses and compares DynamoDB numbers, which the SDK represents as text. Several texts can denote
+//! the same number, for example `1` and `1.0`.
 
 use std::cmp::Ordering;
 
-/// Returns the text of a number in canonical notation, so that equal numbers have equal texts. If
-/// the text is not a number, returns the text unchanged.
+/// Returns the same text for all notations of one number. A text that is not a number stays
+/// unchanged.
 pub(crate) fn canonical(text: String) -> String {
     let plain = text.strip_prefix('-').unwrap_or(&text);
-    // Nearly all number keys already have canonical notation. A number in canonical notation is
-    // returned without a copy.
+    // Most number keys are already in canonical notation, and are returned without a copy.
     let is_plain = plain.bytes().all(|byte| byte.is_ascii_digit()) && !plain.starts_with('0');
     if is_plain || text == "0" {
         return text;
@@ -27,11 +26,10 @@ pub(crate) fn canonical(text: String) -> String {
     }
 }
 
-/// Returns the number of digits of a number, without leading and trailing zeros. For a text that is
-/// not a number, returns the length of the text.
+/// Counts the digits of a number without leading and trailing zeros. For a text that is not a
+/// number, returns the length of the text.
 pub(crate) fn significant_digits(text: &str) -> usize {
-    // Most numbers are positive whole numbers, so the code counts the digits of these numbers
-    // without a copy.
+    // Most numbers contain only digits, and are counted without a copy.
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return text.trim_matches('0').len();
     }
@@ -41,8 +39,7 @@ pub(crate) fn significant_digits(text: &str) -> usize {
 /// The largest number of trailing zeros that the canonical notation writes without an exponent.
 const LONGEST: usize = 126;
 
-/// Parses a whole number in any notation, for example `12`, `12.0` or `1.2e1`. Returns `None` if
-/// the text is not a whole number, or if the number does not fit into a `u64`.
+/// Parses a non-negative whole number in any notation, for example `12`, `12.0` or `1.2e1`.
 pub(crate) fn whole_number(text: &str) -> Option<u64> {
     if let Ok(number) = text.parse() {
         return Some(number);
@@ -50,14 +47,13 @@ pub(crate) fn whole_number(text: &str) -> Option<u64> {
     u64::try_from(normal(text)?.shifted(0)?).ok()
 }
 
-/// Parses a number, and rounds the number up to a whole number. Returns `None` if the number is
-/// negative, or too large for a `u64`.
+/// Rounds a number up to a whole number. Returns `None` if the number is negative.
 pub(crate) fn rounded_up(text: &str) -> Option<u64> {
     if let Some(whole) = whole_number(text) {
         return Some(whole);
     }
-    // `whole_number` returns each whole number that fits into a `u64`, so the code rounds up only
-    // positive numbers with a fraction.
+    // A parsed number has no trailing zeros, so only a number with a fraction has a negative
+    // exponent.
     let Normal { negative, digits, exponent } = normal(text)?;
     let fraction = usize::try_from(exponent.unsigned_abs()).ok().filter(|_| exponent < 0 && !negative)?;
     let whole = digits.len().checked_sub(fraction).map_or("", |length| &digits[..length]);
@@ -65,20 +61,18 @@ pub(crate) fn rounded_up(text: &str) -> Option<u64> {
     whole.checked_add(1)
 }
 
-/// Returns the order of two numbers by their values, or `None` if one of the texts is not a number.
 pub(crate) fn compare(one: &str, other: &str) -> Option<Ordering> {
     let (one, other) = (normal(one)?, normal(other)?);
     Some(match (one.negative, other.negative) {
         (false, false) => one.magnitude(&other),
-        // Of two negative numbers, the number with the larger absolute value is smaller.
         (true, true) => other.magnitude(&one),
         (false, true) => Ordering::Greater,
         (true, false) => Ordering::Less,
     })
 }
 
-/// Adds two numbers, and returns the sum in canonical notation. Returns `None` if one of the texts
-/// is not a number, or if the sum needs more than the 38 digits that DynamoDB stores.
+/// Returns the sum in canonical notation, or `None` if the sum needs more digits than DynamoDB
+/// stores.
 pub(crate) fn sum(one: &str, other: &str) -> Option<String> {
     let (one, other) = (normal(one)?, normal(other)?);
     let exponent = match (one.digits.is_empty(), other.digits.is_empty()) {
@@ -94,8 +88,8 @@ pub(crate) fn sum(one: &str, other: &str) -> Option<String> {
 /// The largest number of significant digits that DynamoDB stores in a number.
 const MOST_DIGITS: usize = 38;
 
-/// Returns whether the text is a number that DynamoDB stores: a number with at most 38 significant
-/// digits, which is zero or whose absolute value is from 1e-130 to less than 1e126.
+/// DynamoDB stores numbers of up to 38 significant digits: zero, and numbers whose absolute value
+/// is at least 1e-130 and less than 1e126.
 pub(crate) fn is_stored(text: &str) -> bool {
     normal(text).is_some_and(|Normal { digits, exponent, .. }| {
         let places = i64::try_from(digits.len()).unwrap_or(i64::MAX).saturating_add(exponent.into());
@@ -104,8 +98,8 @@ pub(crate) fn is_stored(text: &str) -> bool {
 }
 
 impl Normal {
-    /// Returns the number divided by ten to the power of `exponent`. Returns `None` if the result
-    /// is not a whole number, or does not fit into an `i128`.
+    /// Returns the number divided by ten to the power of `exponent`, if the quotient is a whole
+    /// number.
     fn shifted(&self, exponent: i32) -> Option<i128> {
         if self.digits.is_empty() {
             return Some(0);
@@ -115,21 +109,20 @@ impl Normal {
         Some(if self.negative { -magnitude } else { magnitude })
     }
 
-    /// Returns the order of the absolute values of two parsed numbers. Parsed numbers have no
-    /// leading or trailing zeros, so the code can compare the digits as text.
+    /// Compares the absolute values. Digits without leading and trailing zeros can be compared as
+    /// text if both numbers have the same number of places.
     fn magnitude(&self, other: &Self) -> Ordering {
         let places = |number: &Self| {
             let length = i64::try_from(number.digits.len()).unwrap_or(i64::MAX);
-            // For the number zero, the closure `places` returns `None`, which is less than each
-            // `Some` in a comparison.
+            // Zero has no places, and `None` is less than every `Some`.
             (!number.digits.is_empty()).then(|| length.saturating_add(number.exponent.into()))
         };
         places(self).cmp(&places(other)).then_with(|| self.digits.cmp(&other.digits))
     }
 }
 
-/// A parsed number: the significant digits and a power of ten. For the number zero, `digits` is
-/// empty.
+/// A parsed number: `digits` times ten to the power of `exponent`. The digits have no leading or
+/// trailing zeros, and are empty for the number zero.
 #[derive(Debug, PartialEq, Eq)]
 struct Normal {
     negative: bool,

@@ -39,7 +39,7 @@ pub use crate::{
 };
 
 /// Returns the lease that an item contains, or `None` if the item was never leased. `name` becomes
-/// the lock name of the returned lease.
+/// the name in the returned `LockInfo`.
 pub fn lease_of(name: &str, item: &Item) -> Option<LockInfo> {
     LockInfo::of_lease(name, &LeaseOptions::default(), item)
 }
@@ -77,7 +77,7 @@ pub async fn create_table(
     tables::create(Creation { connection, table, model, settings, limits, patience }).await
 }
 
-/// Compares a table that has no Rust type with the given model.
+/// Compares the given model with a table that has no Rust type.
 ///
 /// # Errors
 ///
@@ -149,8 +149,9 @@ impl VersionField for u64 {
     label = "must be `u64` or `i64`, or an `Option` of one"
 )]
 pub trait KeptTimeField {
-    /// Sets the time field to the time in the stored item. If the stored item contains no time,
-    /// sets the time field to `None`, or to zero if the time field is not an `Option`.
+    /// Sets the field with `created_at` or `updated_at` to the time in the stored item. If the
+    /// stored item contains no time, the field becomes `None`, or zero if the type of the field is
+    /// not an `Option`.
     fn mirror(&mut self, time: Option<i64>);
 }
 

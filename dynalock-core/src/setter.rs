@@ -1,4 +1,5 @@
-/// Implements a method that sets one field of a builder, with an example in its documentation.
+/// Implements a method that sets one field of a builder, with an example in the documentation of
+/// the method.
 ///
 /// | part of a macro call | meaning |
 /// |---|---|

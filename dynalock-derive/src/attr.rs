@@ -1,4 +1,5 @@
-//! Reads the attribute `#[dynalock(..)]` of structs and fields.
+//! Reads the attribute `#[dynalock(..)]` of structs and fields. Each word of the attribute is kept
+//! as an `Ident`, so that an error message can point at the word.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;
@@ -14,21 +15,17 @@ use crate::{
 const STRUCT_KEYS: &[&str] = &["table", "version", "write_ids", "key_type", "show_key", "index", "crate"];
 const FIELD_KEYS: &[&str] = &["partition_key", "sort_key", "version", "created_at", "updated_at", "expires"];
 
-/// The content of `#[dynalock(..)]` on a struct.
 #[derive(Default)]
 pub(crate) struct StructAttrs {
     pub(crate) table: Option<LitStr>,
     pub(crate) version: Option<LitStr>,
     pub(crate) write_ids: Option<LitInt>,
     pub(crate) key_type: Option<Ident>,
-    /// The tokens of the word `show_key`, so that an error message can point at the word.
     pub(crate) show_key: Option<Ident>,
     pub(crate) indexes: Vec<IndexAttrs>,
     pub(crate) krate: Option<Path>,
 }
 
-/// The content of `#[dynalock(..)]` on a field. The struct keeps the tokens of each word, so that
-/// an error message can point at the word.
 #[derive(Default)]
 pub(crate) struct FieldAttrs {
     pub(crate) partition_key: Option<Ident>,
@@ -39,15 +36,11 @@ pub(crate) struct FieldAttrs {
     pub(crate) expires: Option<Ident>,
 }
 
-/// The attribute `created_at` or `updated_at` of a field whose time the library writes.
 pub(crate) struct KeptTime {
-    /// The tokens of the word `created_at` or `updated_at`, so that an error message can point at
-    /// the word.
     pub(crate) word: Ident,
     pub(crate) unit: TimeUnit,
 }
 
-/// The unit of a stored epoch time.
 #[derive(Clone, Copy)]
 pub(crate) enum TimeUnit {
     Seconds,
@@ -63,8 +56,7 @@ impl StructAttrs {
         attrs
     }
 
-    /// Returns the path of the crate dynalock from `#[dynalock(crate = "..")]`, for a derive macro
-    /// that uses no other key of `#[dynalock(..)]`.
+    /// Reads only the key `crate`, for a derive macro that uses no other key of `#[dynalock(..)]`.
     pub(crate) fn read_crate(attributes: &[Attribute], errors: &mut Errors) -> Path {
         let mut attrs = Self::default();
         for entry in understood(attributes, errors) {
@@ -76,8 +68,6 @@ impl StructAttrs {
         attrs.krate()
     }
 
-    /// Returns the path of the crate dynalock in the user's program. The default path of the crate
-    /// is `::dynalock`.
     pub(crate) fn krate(&self) -> Path {
         self.krate.clone().unwrap_or_else(|| parse_quote!(::dynalock))
     }
@@ -106,8 +96,7 @@ impl FieldAttrs {
         attrs
     }
 
-    /// Returns the roles of a field, for example `partition_key`. In a valid struct, each field has
-    /// at most one role.
+    /// Returns the roles of a field, for example `partition_key`.
     pub(crate) fn roles(&self) -> impl Iterator<Item = &Ident> {
         let kept = [&self.created_at, &self.updated_at].into_iter().flatten().map(|time| &time.word);
         [&self.partition_key, &self.sort_key, &self.version, &self.expires].into_iter().flatten().chain(kept)
@@ -137,8 +126,6 @@ fn understood(attributes: &[Attribute], errors: &mut Errors) -> Vec<Entry> {
     understood
 }
 
-/// Stores the value of a key in a Rust attribute like `#[dynalock(..)]`, or reports an error if the
-/// attribute contains the key twice.
 pub(crate) fn once<T>(slot: &mut Option<T>, key: &Ident, value: Option<T>, errors: &mut Errors) {
     if slot.is_some() {
         errors.at(key, format_args!("duplicate key `{key}`"));
@@ -147,7 +134,6 @@ pub(crate) fn once<T>(slot: &mut Option<T>, key: &Ident, value: Option<T>, error
     }
 }
 
-/// Returns the string in `key = ".."`, or reports an error if the value is not a string.
 pub(crate) fn text(key: &Ident, value: &Value, errors: &mut Errors) -> Option<LitStr> {
     if let Value::Text(text) = value {
         return Some(text.clone());
@@ -174,8 +160,6 @@ fn ident(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Ident> {
     text.parse().map_err(|_| errors.at(&text, format_args!("expected the name of a type: `{key} = \"OrderId\"`"))).ok()
 }
 
-/// Returns the content of `created_at`, `created_at = "seconds"` or `created_at = "millis"`, or
-/// reports an error if the value is neither `"seconds"` nor `"millis"`.
 fn kept_time(key: &Ident, value: &Value, errors: &mut Errors) -> Option<KeptTime> {
     let unit = match value {
         Value::Absent => Some(TimeUnit::Seconds),
@@ -190,8 +174,6 @@ fn kept_time(key: &Ident, value: &Value, errors: &mut Errors) -> Option<KeptTime
     unit.map(|unit| KeptTime { word: key.clone(), unit })
 }
 
-/// Reports `lockable` inside `#[dynalock(..)]` as an error, because `#[lockable]` is a separate
-/// attribute.
 fn own_attribute(key: &Ident, value: &Value, errors: &mut Errors) {
     let arguments = if matches!(value, Value::Absent) { "" } else { "(..)" };
     errors.at(
@@ -200,8 +182,6 @@ fn own_attribute(key: &Ident, value: &Value, errors: &mut Errors) {
     );
 }
 
-/// Returns the tokens of a key in a Rust attribute that takes no value, for example `show_key`, or
-/// reports an error if the key has a value.
 pub(crate) fn flag(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Ident> {
     match value {
         Value::Absent => return Some(key.clone()),
@@ -217,8 +197,7 @@ pub(crate) fn flag(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Id
     None
 }
 
-/// Returns the tokens that an error points at: the value of a key in a Rust attribute, or the key
-/// itself if the key has no value.
+/// Returns the tokens at which an error about the value of a key points.
 fn word(key: &Ident, value: &Value) -> TokenStream {
     match value {
         Value::Text(text) => text.to_token_stream(),
@@ -228,7 +207,7 @@ fn word(key: &Ident, value: &Value) -> TokenStream {
     }
 }
 
-/// Reports an unknown key in `#[dynalock(..)]`, and suggests a key that the author may have meant.
+/// `there` contains the keys that belong on `place`.
 pub(crate) fn unknown(key: &Ident, here: &[&str], (there, place): (&[&str], &str), errors: &mut Errors) {
     let name = key.to_string();
     let message = if there.contains(&name.as_str()) {

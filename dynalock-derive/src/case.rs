@@ -1,4 +1,4 @@
-//! The rules of `#[serde(rename_all = "..")]`, as serde applies them to fields.
+//! The rules of `#[serde(rename_all = "..")]`, as serde applies the rules to fields.
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum RenameRule {
@@ -12,8 +12,8 @@ pub(crate) enum RenameRule {
 }
 
 impl RenameRule {
-    /// Returns the rename rule with the given name, for example `camelCase`. For an unknown name,
-    /// returns [`RenameRule::None`], because serde itself reports an unknown rule.
+    /// For an unknown name, `from_name` returns [`RenameRule::None`], because serde itself reports
+    /// an unknown rule.
     pub(crate) fn from_name(name: &str) -> Self {
         match name {
             // Serde assumes that field names are in snake case, so `SCREAMING_SNAKE_CASE` and

@@ -16,21 +16,18 @@ pub(crate) struct Entry {
 }
 
 pub(crate) enum Value {
-    /// The entry is a key without a value, in the form `key`.
+    /// `key`
     Absent,
-    /// The entry is a key with a string, in the form `key = ".."`.
+    /// `key = ".."`
     Text(LitStr),
-    /// The entry is a key with a whole number, in the form `key = 8`.
+    /// `key = 8`
     Number(LitInt),
-    /// The entry is a key with a list of entries in parentheses, in the form `key(..)`.
+    /// `key(..)`
     List(Vec<Entry>),
-    /// The entry is a key with a value that is no string, no whole number and no list, for example
-    /// `key = 1.5`.
+    /// `key = 1.5`
     Other(TokenStream),
 }
 
-/// Returns the entries of each Rust attribute with the given name, for example `dynalock`. Returns
-/// a syntax error for each attribute without entries in parentheses.
 pub(crate) fn entries<'a>(
     attributes: &'a [Attribute],
     name: &'a str,

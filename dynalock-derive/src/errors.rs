@@ -8,7 +8,6 @@ use quote::ToTokens;
 pub(crate) struct Errors(Option<syn::Error>);
 
 impl Errors {
-    /// Reports `message` at the tokens of `word`.
     pub(crate) fn at(&mut self, word: impl ToTokens, message: impl Display) {
         self.add(syn::Error::new_spanned(word, message));
     }
@@ -24,8 +23,7 @@ impl Errors {
         self.0.is_none()
     }
 
-    /// Returns `item`, or all reported errors. If `item` is `None` and no error was reported,
-    /// returns a general error.
+    /// If `item` is `None` and no error was reported, `finish` returns a general error.
     pub(crate) fn finish<T>(self, item: Option<T>) -> syn::Result<T> {
         match (self.0, item) {
             (None, Some(item)) => Ok(item),

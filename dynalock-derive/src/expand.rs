@@ -33,8 +33,6 @@ pub(crate) fn expand(item: &Item<'_>) -> TokenStream {
     }
 }
 
-/// Returns the name of the generated key type, which is `OrderKey` for an `Order`, unless
-/// `#[dynalock(key_type = "..")]` sets another name.
 pub(crate) fn key_ident(input: &DeriveInput, named: Option<&Ident>) -> Ident {
     match named {
         Some(named) => generated_ident(named),
@@ -52,7 +50,6 @@ pub(crate) fn type_ident(input: &DeriveInput) -> Ident {
     generated_ident(&input.ident)
 }
 
-/// Converts a word from the user's code into an identifier for generated code.
 pub(crate) fn generated_ident(word: &Ident) -> Ident {
     let mut ident = word.clone();
     ident.set_span(generated(ident.span()));
@@ -180,8 +177,6 @@ fn lock(krate: &Path, lock: &Lock) -> TokenStream {
     }
 }
 
-/// Returns `impl Lockable` for a struct with `#[lockable]`. For a separate lease row, the generated
-/// code checks that the type of the last key attribute can take the suffix `#lock`.
 fn lockable(item: &Item<'_>) -> Option<TokenStream> {
     let lock = item.lock.as_ref()?;
     let krate = &item.krate;
@@ -215,7 +210,6 @@ fn key_model(krate: &Path, Attribute { ty, name, .. }: &Attribute<'_>) -> TokenS
     quote!(#krate::private::KeyModel { name: #name, key_type: #key_type })
 }
 
-/// Returns the code of the arguments with which `Key::new` makes the key of a value.
 fn key_values(item: &Item<'_>, value: &TokenStream) -> TokenStream {
     let krate = &item.krate;
     let key_value = |Attribute { ident, ty, .. }: &Attribute<'_>| {
@@ -250,8 +244,6 @@ fn mirror(item: &Item<'_>) -> TokenStream {
     }
 }
 
-/// Returns the code of a method that sets the fields marked with `created_at` and `updated_at` to
-/// the stored times. Returns `None` if the struct has neither `created_at` nor `updated_at`.
 fn mirror_times(item: &Item<'_>) -> Option<TokenStream> {
     let krate = &item.krate;
     let Times { created_at, updated_at, .. } = &item.times;
@@ -359,7 +351,6 @@ fn plain_conversion(item: &Item<'_>) -> TokenStream {
     }
 }
 
-/// Returns the implementations by which a query accepts a partition key and a range of sort keys.
 fn ranges(item: &Item<'_>) -> TokenStream {
     let krate = &item.krate;
     let ident = type_ident(item.input);
@@ -412,8 +403,8 @@ fn constructor(item: &Item<'_>) -> TokenStream {
         item.table,
     );
 
-    // Like the unused handles, an unused constructor is no mistake. The compiler reports the unused
-    // constructor of a struct from a `macro_rules!`.
+    // A program need not use the constructor, but the compiler would report the unused constructor
+    // of a struct from a `macro_rules!`.
     quote! {
         #[allow(dead_code)]
         impl #impl_generics #ident #ty_generics #where_clause {
@@ -426,7 +417,6 @@ fn constructor(item: &Item<'_>) -> TokenStream {
     }
 }
 
-/// Returns the supertraits of `Versioned`.
 pub(crate) fn supertraits(krate: &Path) -> TokenStream {
     quote! {
         #krate::private::Serialize
@@ -437,8 +427,8 @@ pub(crate) fn supertraits(krate: &Path) -> TokenStream {
     }
 }
 
-/// Returns the where clause of the user's struct. If the struct has type parameters, the function
-/// adds the condition that the struct implements the traits in `bounds`.
+/// If the struct has type parameters or const parameters, `where_clause` adds the condition that
+/// the struct implements the traits in `bounds`.
 pub(crate) fn where_clause(input: &DeriveInput, bounds: &TokenStream) -> Option<WhereClause> {
     let mut generics = input.generics.clone();
     let has_parameters = generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_)));

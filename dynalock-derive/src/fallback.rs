@@ -1,6 +1,5 @@
-//! If `#[derive(Versioned)]` reports an error, the module `fallback` generates code in place of the
-//! code from the module `expand`. The code from `fallback` prevents further errors where the
-//! program uses the struct.
+//! Generates code after an error of `#[derive(Versioned)]`, so that uses of the struct cause no
+//! further errors.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -44,15 +43,14 @@ pub(crate) fn expand(input: &DeriveInput, error: &syn::Error) -> TokenStream {
     }
 }
 
-/// Returns the attribute handles of all fields that the derive could read in spite of the errors.
 fn handles(input: &DeriveInput, krate: &Path) -> Option<TokenStream> {
     let model = Struct::read(input, &mut Errors::default())?;
     let handles = Handle::all(&model);
     (!handles.is_empty()).then(|| handles::expand(input, krate, &handles))
 }
 
-/// Returns whether the type may implement the supertraits of `Versioned`. If the type does not
-/// implement the traits of serde, an implementation of `Versioned` would cause a second error.
+/// For a type without the traits of serde, an implementation of `Versioned` would cause a second
+/// error.
 fn can_be_owned_and_serde(input: &DeriveInput) -> bool {
     let without_impl = |word: &Ident| word == "remote" || word == "untagged";
     let union = matches!(input.data, Data::Union(_));
@@ -60,9 +58,8 @@ fn can_be_owned_and_serde(input: &DeriveInput) -> bool {
     !union && !borrows && !serde::StructAttrs::read(&input.attrs).refused.iter().any(without_impl)
 }
 
-/// Returns the code of a key type that accepts a value of nearly every type. The code has several
-/// `From` implementations, because a single implementation for all types would overlap with
-/// `From<T> for T`.
+/// The key type has several `From` implementations, because a single implementation for all types
+/// would overlap with `From<T> for T`.
 fn key(input: &DeriveInput, krate: &Path, key: &Ident) -> TokenStream {
     let vis = &input.vis;
     let plain = PLAIN.map(|name| format_ident!("{name}"));
@@ -159,8 +156,6 @@ fn versioned(input: &DeriveInput, krate: &Path, key: &Ident) -> TokenStream {
     }
 }
 
-/// Returns `impl Lockable` for a struct with `#[lockable]`, so that code which acquires a lease on
-/// the item causes no further error.
 fn lockable(input: &DeriveInput, krate: &Path) -> Option<TokenStream> {
     let is_lockable = Lockable::read(&input.attrs, &mut Errors::default()).is_some();
     let ident = type_ident(input);

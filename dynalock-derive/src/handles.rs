@@ -10,7 +10,7 @@ use crate::{
     expand::{generated, generated_ident, type_ident},
 };
 
-/// Returns the code for the given attribute handles. `handles` must contain at least one handle.
+/// `handles` must contain at least one handle.
 pub(crate) fn expand(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> TokenStream {
     let structure = structure(input, krate, handles);
     let copy = copy(input);
@@ -25,8 +25,6 @@ pub(crate) fn expand(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) 
     }
 }
 
-/// Returns the name of the struct that contains the attribute handles, for example
-/// `OrderAttributes` for an `Order`.
 fn attributes_ident(input: &DeriveInput) -> Ident {
     let name = format!("{}Attributes", input.ident.unraw());
     Ident::new(&name, generated(input.ident.span()))
@@ -50,9 +48,8 @@ fn structure(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> Token
         }
     });
 
-    // The generated struct repeats the field types of the user's struct, in which lints have
-    // already checked the field types. A program need not use all generated handles, so an unused
-    // handle is no mistake.
+    // Lints have already checked the field types in the struct of the user. A program need not use
+    // all generated handles.
     quote! {
         #[doc = #doc]
         #[allow(
@@ -70,9 +67,8 @@ fn structure(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> Token
     }
 }
 
-/// Returns implementations of `Clone`, `Copy` and `Debug` for the struct of handles. Derived
-/// implementations would require that the type parameters of the struct implement `Clone`, `Copy`
-/// and `Debug`.
+/// Derived implementations would require that the type parameters of the struct implement `Clone`
+/// and `Copy`.
 fn copy(input: &DeriveInput) -> TokenStream {
     let attributes = attributes_ident(input);
     let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();
@@ -130,12 +126,10 @@ fn constant(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> TokenS
     }
 }
 
-/// Returns the name of the field of `OrderAttributes` that contains the handle.
 fn field(handle: &Handle<'_>) -> Ident {
     generated_ident(handle.attribute.ident)
 }
 
-/// Returns the Rust expression that makes an attribute handle.
 fn value(handle: &Handle<'_>, input: &DeriveInput, krate: &Path) -> TokenStream {
     let Handle { attribute, missing, aliases, .. } = handle;
     let name = &attribute.name;
@@ -151,7 +145,6 @@ fn value(handle: &Handle<'_>, input: &DeriveInput, krate: &Path) -> TokenStream 
     quote!(#krate::private::attribute_with(#name, &[#(#aliases),*], #krate::private::Missing::#missing))
 }
 
-/// Returns a Rust expression: the function that returns the default value of the field.
 fn default_function(default: &Default<'_>, handle: &Handle<'_>, input: &DeriveInput) -> TokenStream {
     let field = field(handle);
     match default {
@@ -171,13 +164,12 @@ fn default_function(default: &Default<'_>, handle: &Handle<'_>, input: &DeriveIn
     }
 }
 
-/// Returns the tokens of the function path in `#[serde(default = "path")]`. If the string is not a
-/// path, returns no tokens, because serde itself reports an error.
+/// If the string is not a path, `function` returns no tokens, because serde itself reports an
+/// error.
 fn function(path: &LitStr) -> TokenStream {
     path.parse::<ExprPath>().map(|path| path.to_token_stream()).unwrap_or_default()
 }
 
-/// Returns the type of the values in an attribute handle.
 fn values(handle: &Handle<'_>, input: &DeriveInput, krate: &Path) -> TokenStream {
     match handle.values {
         Values::Typed => outside(handle.attribute.ty, input),
@@ -190,8 +182,8 @@ fn values(handle: &Handle<'_>, input: &DeriveInput, krate: &Path) -> TokenStream
     }
 }
 
-/// Returns the type of a field, for generated code outside of the struct. In the returned type, the
-/// name of the struct replaces `Self`.
+/// In generated code outside of the struct, the name of the struct replaces `Self` in the type of a
+/// field.
 pub(crate) fn outside(ty: &Type, input: &DeriveInput) -> TokenStream {
     let ident = type_ident(input);
     let (_, ty_generics, _) = input.generics.split_for_impl();

@@ -11,10 +11,7 @@ use crate::{
 
 const KEYS: &[&str] = &["name", "partition_key", "sort_key", "local", "all", "keys_only", "include"];
 
-/// The content of one `index(..)`. The struct keeps the tokens of each word, so that an error
-/// message can point at the word.
 pub(crate) struct IndexAttrs {
-    /// The tokens of the word `index`, so that an error message can point at the word.
     pub(crate) word: Ident,
     pub(crate) name: Option<LitStr>,
     pub(crate) partition_key: Option<LitStr>,
@@ -23,17 +20,13 @@ pub(crate) struct IndexAttrs {
     pub(crate) projection: Option<Projection>,
 }
 
-/// The attributes that an index contains.
 pub(crate) enum Projection {
     All,
     KeysOnly,
-    /// The names of the fields that the index contains in addition to the index keys and the table
-    /// keys.
     Include(Vec<Ident>),
 }
 
 impl IndexAttrs {
-    /// Reads the content of the parentheses after `index`.
     pub(crate) fn read(word: Ident, value: Value, errors: &mut Errors) -> Option<Self> {
         let Value::List(entries) = value else {
             errors

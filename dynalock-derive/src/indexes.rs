@@ -11,7 +11,6 @@ use crate::{
     handles::outside,
 };
 
-/// Returns the code for the indexes of an item, or `None` if the item has no indexes.
 pub(crate) fn expand(item: &Item<'_>) -> Option<TokenStream> {
     (!item.indexes.is_empty()).then(|| {
         let structure = structure(item);
@@ -20,7 +19,6 @@ pub(crate) fn expand(item: &Item<'_>) -> Option<TokenStream> {
     })
 }
 
-/// Returns the code of the `IndexModel` list, which describes the indexes to the library.
 pub(crate) fn models(item: &Item<'_>) -> TokenStream {
     let krate = &item.krate;
     let models = item.indexes.iter().map(|index| {
@@ -53,8 +51,6 @@ fn key_model(krate: &Path, Attribute { ty, name, .. }: &Attribute<'_>) -> TokenS
     quote!(#krate::private::KeyModel { name: #name, key_type: #key_type })
 }
 
-/// Returns the name of the struct that contains the index handles, for example `OrderIndexes` for
-/// an `Order`.
 fn indexes_ident(item: &Item<'_>) -> Ident {
     let name = format!("{}Indexes", item.input.ident.unraw());
     Ident::new(&name, generated(item.input.ident.span()))

@@ -20,7 +20,6 @@ use crate::{
     type_name::{has_name, is_byte_list},
 };
 
-/// The form in which serde writes a value of a key type.
 enum Written {
     /// The key is the name of an enum variant.
     Text,
@@ -162,8 +161,6 @@ fn expand(input: &DeriveInput, krate: &Path, written: &Written) -> TokenStream {
     implementation(input, krate, &generics, &key_type, &quote!(#krate::private::key_value(self)))
 }
 
-/// Returns an implementation of `KeyAttribute` after an error of the derive, so that uses of the
-/// type as a key cause no further errors.
 fn fallback(input: &DeriveInput, krate: &Path, error: &syn::Error) -> TokenStream {
     let error = error.to_compile_error();
     let key_type = quote!(#krate::private::KeyType::S);
@@ -193,7 +190,6 @@ fn implementation(
     }
 }
 
-/// Returns the words in `#[serde(..)]` that are in the list `known`.
 fn words(attributes: &[Attribute], known: &[&str]) -> Vec<Ident> {
     let entries = entries(attributes, "serde").flatten().flatten();
     entries.map(|entry| entry.key).filter(|key| known.contains(&&*key.to_string())).collect()
@@ -217,7 +213,6 @@ fn two_rules(attributes: &[Attribute]) -> Option<Ident> {
     })
 }
 
-/// Returns the string of the key `name` in `#[serde(..)]`.
 fn text(attributes: &[Attribute], name: &str) -> Option<LitStr> {
     entries(attributes, "serde").flatten().flatten().find_map(|entry| match entry.value {
         Value::Text(text) if entry.key == name => Some(text),
@@ -237,8 +232,7 @@ fn is_phantom(ty: &Type) -> bool {
     has_name(ty, &["PhantomData"])
 }
 
-/// Returns whether the type has the name `ByteBuf` or `ByteArray`. Serde writes the types `ByteBuf`
-/// and `ByteArray` of the crate `serde_bytes` as bytes.
+/// Serde writes the types `ByteBuf` and `ByteArray` of the crate `serde_bytes` as bytes.
 fn is_byte_buffer(ty: &Type) -> bool {
     has_name(ty, &["ByteBuf", "ByteArray"])
 }

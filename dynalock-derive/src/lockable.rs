@@ -12,16 +12,12 @@ use crate::{
 const KEYS: &[&str] =
     &["ttl", "owner", "fence", "beat", "until", "released", "crashed", "queue", "turn", "unit", "separate"];
 
-/// The content of `#[lockable(..)]` on a struct. The struct keeps the tokens of each word, so that
-/// an error message can point at the word.
 pub(crate) struct Lockable {
-    /// The tokens of the word `lockable`, so that an error message can point at the word.
     pub(crate) word: Path,
     pub(crate) ttl: Option<LitStr>,
     /// The names of the lease attributes, in the order of [`Lockable::NAMES`].
     pub(crate) names: [Option<LitStr>; 8],
     pub(crate) unit: Option<LitStr>,
-    /// The tokens of the word `separate`, or `None` if the lease is stored in the item itself.
     pub(crate) separate: Option<Ident>,
 }
 

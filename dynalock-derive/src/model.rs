@@ -26,8 +26,7 @@ pub(crate) struct Field<'a> {
     pub(crate) serde: serde::FieldAttrs,
     /// The attribute name under which serde writes the field.
     pub(crate) written: String,
-    /// The attribute name under which serde reads the field. Serde also reads the field under its
-    /// aliases.
+    /// The attribute name under which serde reads the field, without the aliases.
     pub(crate) read: String,
 }
 

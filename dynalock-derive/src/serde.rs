@@ -1,7 +1,7 @@
 //! Reads the parts of `#[serde(..)]` that affect the attributes of an item.
 //!
 //! The derive ignores invalid attributes, unknown keys and wrong values in `#[serde(..)]`, because
-//! serde itself reports them as errors.
+//! serde itself reports these errors.
 
 use proc_macro2::Ident;
 use syn::{Attribute, LitStr};
@@ -11,23 +11,19 @@ use crate::{
     entry::{Entry, Value, entries},
 };
 
-/// The content of `#[serde(..)]` on a struct.
 #[derive(Default)]
 pub(crate) struct StructAttrs {
     /// The rule of `rename_all` for the names that serde writes.
     pub(crate) written: RenameRule,
     /// The rule of `rename_all` for the names that serde reads.
     pub(crate) read: RenameRule,
-    /// The tokens of the word `rename_all`, so that an error message can point at the word.
     pub(crate) rename_all: Option<Ident>,
-    /// The tokens of refused serde words, for example `untagged`. With a refused serde word, the
-    /// fields of the struct would not become the attributes of the item.
+    /// With a refused word, for example `untagged`, the fields of the struct would not become the
+    /// attributes of the item.
     pub(crate) refused: Vec<Ident>,
-    /// The serde attribute `default` of the struct, which sets the values of missing fields.
     pub(crate) default: Option<DefaultAttr>,
 }
 
-/// The serde attribute `default` of a struct or of a field.
 pub(crate) enum DefaultAttr {
     /// A `default` without a path, for which serde calls `Default::default()`.
     OfType,
@@ -35,7 +31,6 @@ pub(crate) enum DefaultAttr {
     Path(LitStr),
 }
 
-/// The content of `#[serde(..)]` on a field.
 #[derive(Default)]
 pub(crate) struct FieldAttrs {
     /// The attribute name that `rename` sets for writing.
@@ -43,7 +38,6 @@ pub(crate) struct FieldAttrs {
     /// The attribute names that `rename` sets for reading: one name, and then any number of
     /// aliases.
     pub(crate) read: Vec<LitStr>,
-    /// The tokens of the word `rename`, so that an error message can point at the word.
     pub(crate) rename: Option<Ident>,
     pub(crate) aliases: Vec<LitStr>,
     pub(crate) flatten: Option<Ident>,
@@ -57,7 +51,6 @@ pub(crate) struct FieldAttrs {
     pub(crate) with: Vec<Ident>,
     /// The path of the module in `#[serde(with = "..")]`.
     pub(crate) module: Option<LitStr>,
-    /// The serde attribute `default` of the field, which sets the value of a missing field.
     pub(crate) default: Option<DefaultAttr>,
 }
 
@@ -134,12 +127,12 @@ impl FieldAttrs {
         skips
     }
 
-    /// Returns whether a function that `with` or `serialize_with` names writes the field.
+    /// Returns whether serde writes the field by a function in `with` or `serialize_with`.
     pub(crate) fn written_by_other_code(&self) -> bool {
         self.with.iter().any(|word| word != "deserialize_with")
     }
 
-    /// Returns whether a function that `with` or `deserialize_with` names reads the field.
+    /// Returns whether serde reads the field by a function in `with` or `deserialize_with`.
     pub(crate) fn read_by_other_code(&self) -> bool {
         self.with.iter().any(|word| word != "serialize_with")
     }

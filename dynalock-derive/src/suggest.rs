@@ -12,7 +12,6 @@ const OTHER_WORDS: &[(&str, &[&str])] = &[
     ("separate", &["tombstone"]),
 ];
 
-/// Returns the known word that the author of the struct most likely meant by `word`.
 pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     other_word(word, known).or_else(|| misspelled(word, known))
 }

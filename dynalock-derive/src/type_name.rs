@@ -36,8 +36,8 @@ fn last_segment(ty: &Type) -> Option<&PathSegment> {
     }
 }
 
-/// Returns the type without the parentheses and the invisible groups around it. The compiler puts a
-/// type into an invisible group if the type is an argument `$ty:ty` of a `macro_rules!`.
+/// The compiler puts a type into an invisible group if the type is an argument `$ty:ty` of a
+/// `macro_rules!`.
 fn bare(ty: &Type) -> &Type {
     match ty {
         Type::Group(group) => bare(&group.elem),

@@ -109,7 +109,7 @@ async fn a_day(orders: Arc<dyn Store<Order>>) -> dynalock::Result<Vec<String>> {
     checkout.pay("alice", 4).await?;
     said.push(format!("the newest orders of alice, in pages: {:?}", checkout.newest("alice").await?));
     match checkout.discount("alice", 5).await {
-        Err(Error::Conflict(conflict)) => said.push(format!("no discount: {conflict}").replace("dynalock-store-", "")),
+        Err(error @ Error::Conflict(_)) => said.push(format!("no discount: {error}").replace("dynalock-store-", "")),
         other => said.push(format!("unexpected: {other:?}")),
     }
     match checkout.pay("bob", 1).await {

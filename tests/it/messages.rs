@@ -68,14 +68,15 @@ fn map(name: &str, value: AttributeValue) -> AttributeValue {
     AttributeValue::M(item([(name, value)]))
 }
 
-/// Asserts that `Display` and the chain of sources give the same sentence, and that neither
-/// contains a value.
+/// Asserts that the error shows its whole cause and has no source, so that a report of the chain of
+/// sources contains the cause once. Asserts that neither the error nor the cause shows a value.
 fn says(error: &Error, place: &str, reason: &str) {
     let shown = format!("{error} {error:?} {error:#?}");
     assert!(!shown.contains(SECRET), "{shown}");
     assert!(error.to_string().starts_with(&format!("{place} ")), "{place:?} at the start of {error}");
     assert!(error.to_string().ends_with(&format!(": {reason}")), "{reason:?} at the end of {error}");
-    let cause = error.source().expect("the place is the cause");
+    assert!(error.source().is_none());
+    let (Error::Decode(cause) | Error::Encode(cause)) = error else { panic!("{error:?}") };
     assert_eq!(cause.to_string(), place);
     assert_eq!(cause.source().expect("the reason is the cause of that").to_string(), reason);
 }

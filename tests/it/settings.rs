@@ -8,7 +8,7 @@ use dynalock::{
     error::{InvalidSetting, InvalidTransaction, Spent},
 };
 
-use crate::support::{Crate, Product, Shop, Table, changed, commit, expect_error, millis};
+use crate::support::{Crate, Product, Shop, TTL, Table, changed, commit, expect_error, millis};
 
 fn setting<T: std::fmt::Debug>(result: Result<T, Error>) -> InvalidSetting {
     expect_error!(result, Error::InvalidSetting(why) => why)
@@ -104,6 +104,15 @@ async fn calls_that_may_send_nothing_are_refused() {
         assert_eq!(why, InvalidSetting::AttemptTimeout);
     }
     assert_eq!(shop.requests(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_debug_text_of_a_token_shows_neither_the_lock_nor_its_owner() {
+    let (_, locks, _) = Shop::with_locks().await;
+    let guard = locks.acquire("report").owner("worker 7").await.unwrap();
+    let fence = guard.fence();
+    let text = format!("{:?}", guard.detach());
+    assert_eq!(text, format!("LockToken {{ fence: {fence}, ttl: {:?}, .. }}", TTL));
 }
 
 #[tokio::test(start_paused = true)]

@@ -27,7 +27,8 @@ use crate::{
 /// # Examples
 ///
 /// ```
-/// use dynalock_core::{Etag, error::ParseEtagError};
+/// # use dynalock_core as dynalock;
+/// use dynalock::{Etag, error::ParseEtagError};
 ///
 /// let edited: Result<Etag, ParseEtagError> = "not an etag".parse();
 /// assert_eq!(edited, Err(ParseEtagError));

@@ -361,6 +361,8 @@ impl<T: PartialEq> PartialEq for Stored<T> {
     }
 }
 
+impl<T: Eq> Eq for Stored<T> {}
+
 impl<T: Serialize> Serialize for Stored<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.value.serialize(serializer)

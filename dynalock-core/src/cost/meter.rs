@@ -70,7 +70,6 @@ pub struct KeyCost {
     pub cost: Cost,
 }
 
-/// The capacity that one request has consumed for one key.
 pub(crate) struct Charge {
     pub(crate) cause: Cause,
     /// The text of the key, or `None` for a query or a scan.
@@ -128,8 +127,8 @@ impl Meter {
             Some(key) => record.keys.entry(key).or_default().charge(cause, capacity),
             None => record.others.charge(cause, capacity),
         }
-        // To remove keys, the meter sorts all keys by cost. The code removes half of the keys at
-        // once, so that only about one in 1,000 new keys causes a sort.
+        // The meter removes half of the keys at once, so that only about one in 1,000 new keys
+        // causes a sort of all keys.
         if record.keys.len() > 2 * KEPT {
             record.forget_the_cheapest();
         }
@@ -152,12 +151,10 @@ impl Record {
     }
 }
 
-// The `Debug` text of a meter contains the total cost and no keys, so that logs contain no data of
-// the table.
+// The `Debug` output of a meter contains no keys, so that logs contain no data of the table.
 debug_fields!(Meter, self => { total: self.total() });
 
-/// The `Debug` text of a report contains only the number of keys, so that logs contain no data of
-/// the table.
+/// The `Debug` output of a report contains no keys, so that logs contain no data of the table.
 impl fmt::Debug for CostReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { total, calls, keys, others } = self;
@@ -166,8 +163,7 @@ impl fmt::Debug for CostReport {
     }
 }
 
-// The `Debug` text of a `KeyCost` does not contain the key, so that logs contain no data of the
-// table.
+// The `Debug` output of a `KeyCost` contains no key, so that logs contain no data of the table.
 debug_fields!(KeyCost, self => { cost: self.cost });
 
 #[cfg(test)]

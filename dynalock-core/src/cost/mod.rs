@@ -76,7 +76,8 @@ use std::{
 /// # Examples
 ///
 /// ```
-/// use dynalock_core::cost::Units;
+/// # use dynalock_core as dynalock;
+/// use dynalock::cost::Units;
 ///
 /// let units = Units::whole(2) + Units::HALF;
 /// assert_eq!(units.to_string(), "2.5");
@@ -99,7 +100,8 @@ impl Units {
     /// # Examples
     ///
     /// ```
-    /// use dynalock_core::cost::Units;
+    /// # use dynalock_core as dynalock;
+    /// use dynalock::cost::Units;
     ///
     /// assert_eq!(Units::whole(3).to_string(), "3");
     /// ```
@@ -107,8 +109,7 @@ impl Units {
         Self { halves: units.saturating_mul(2) }
     }
 
-    /// Converts a consumed capacity that DynamoDB has reported. DynamoDB reports each capacity as a
-    /// multiple of half a unit.
+    /// DynamoDB reports each capacity as a multiple of half a unit.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast of a float saturates")]
     pub(crate) fn reported(units: f64) -> Self {
         Self { halves: (units * 2.0).round() as u64 }
@@ -119,7 +120,8 @@ impl Units {
     /// # Examples
     ///
     /// ```
-    /// use dynalock_core::cost::Units;
+    /// # use dynalock_core as dynalock;
+    /// use dynalock::cost::Units;
     ///
     /// assert_eq!(Units::HALF.as_f64(), 0.5);
     /// ```
@@ -133,7 +135,8 @@ impl Units {
     /// # Examples
     ///
     /// ```
-    /// use dynalock_core::cost::Units;
+    /// # use dynalock_core as dynalock;
+    /// use dynalock::cost::Units;
     ///
     /// assert!(Units::ZERO.is_zero());
     /// ```
@@ -149,8 +152,8 @@ impl Units {
         Self { halves: self.halves.saturating_sub(other.halves) }
     }
 
-    /// Returns one of `parts` shares of the units. The sum of all shares is exactly the number of
-    /// units.
+    /// Divides the units into `parts` shares, and returns the share with the given index. The sum
+    /// of all shares is exactly the number of units.
     pub(crate) fn part(self, index: usize, parts: usize) -> Self {
         let (index, parts) = (index as u64, parts.max(1) as u64);
         Self { halves: self.halves / parts + u64::from(index < self.halves % parts) }
@@ -207,7 +210,8 @@ impl Capacity {
     /// # Examples
     ///
     /// ```
-    /// use dynalock_core::cost::{Capacity, Units};
+    /// # use dynalock_core as dynalock;
+    /// use dynalock::cost::{Capacity, Units};
     ///
     /// let capacity = Capacity { read: Units::HALF, write: Units::whole(2) };
     /// assert_eq!(capacity.total().to_string(), "2.5");
@@ -248,7 +252,8 @@ impl fmt::Display for Capacity {
 /// # Examples
 ///
 /// ```
-/// use dynalock_core::cost::Cost;
+/// # use dynalock_core as dynalock;
+/// use dynalock::cost::Cost;
 ///
 /// let cost = Cost::default();
 /// assert_eq!(cost.to_string(), "0 read and 0 write units");
@@ -268,7 +273,6 @@ pub struct Cost {
     pub heartbeats: Capacity,
 }
 
-/// The cause to which the library assigns the cost of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
     Useful,
@@ -300,7 +304,8 @@ impl Cost {
     /// # Examples
     ///
     /// ```
-    /// use dynalock_core::cost::Cost;
+    /// # use dynalock_core as dynalock;
+    /// use dynalock::cost::Cost;
     ///
     /// let names = Cost::default().by_cause().map(|(name, _)| name);
     /// assert_eq!(names, ["useful", "conflicts", "retries", "polls", "heartbeats"]);
@@ -326,8 +331,7 @@ impl Cost {
         } += capacity;
     }
 
-    /// Returns one number by which two costs can be compared. A write unit counts five times as
-    /// much as a read unit.
+    /// A write unit counts five times as much as a read unit.
     fn price(&self) -> Units {
         let Capacity { read, write } = self.total();
         read + write.times(5)
@@ -370,14 +374,12 @@ pub(crate) fn read_units(bytes: usize) -> Units {
     Units::whole(read_blocks(bytes))
 }
 
-/// Converts a size in bytes into kilobytes, rounded up. A missing item has the size 0, and counts
-/// as one kilobyte.
+/// A missing item has the size 0, and counts as one kilobyte.
 pub(crate) fn write_blocks(bytes: usize) -> u64 {
     bytes.div_ceil(1024).max(1) as u64
 }
 
-/// Converts a size in bytes into blocks of 4 KB, rounded up. A missing item has the size 0, and
-/// counts as one block.
+/// A missing item has the size 0, and counts as one block of 4 KB.
 pub(crate) fn read_blocks(bytes: usize) -> u64 {
     bytes.div_ceil(4096).max(1) as u64
 }

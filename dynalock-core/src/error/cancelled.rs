@@ -23,8 +23,7 @@ use crate::{
 pub struct Cancelled(Arc<CancelledParts>);
 
 /// The number of a transaction, unique in this process. The handle of an operation contains the
-/// number of the transaction. A transaction refuses a handle that contains the number of another
-/// transaction.
+/// number of the transaction, and a transaction refuses the handle of another transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TransactionId(u64);
 
@@ -37,7 +36,7 @@ impl TransactionId {
 
 struct CancelledParts {
     transaction: TransactionId,
-    /// The operations with their reasons, in the order in which the caller added the operations.
+    /// One entry for each operation, in the order in which the caller added the operations.
     operations: Vec<(ItemRef, ActionReason)>,
     spent: Spent,
 }
@@ -75,7 +74,6 @@ impl Cancelled {
         Self(Arc::new(CancelledParts { transaction, operations, spent }))
     }
 
-    /// Returns the number of the cancelled transaction.
     pub(crate) fn transaction(&self) -> TransactionId {
         self.0.transaction
     }
@@ -149,9 +147,8 @@ impl CancellationClass {
         reasons.reduce(|one, other| if one == other { one } else { Self::Mixed }).unwrap_or(Self::Permanent)
     }
 
-    /// Returns `true` if a later attempt of the cancelled transaction may succeed, because only
-    /// other running transactions or a lack of capacity caused the cancellation. Returns `false` if
-    /// `reasons` is empty.
+    /// Returns `true` if only other running transactions or a lack of capacity caused the
+    /// cancellation. Returns `false` if `reasons` is empty.
     pub(crate) fn may_pass(reasons: impl Iterator<Item = Self>) -> bool {
         let mut reasons = reasons.peekable();
         reasons.peek().is_some() && reasons.all(|class| matches!(class, Self::Contention | Self::Capacity))

@@ -75,15 +75,13 @@ pub enum CodecReason {
     Refused,
 }
 
-/// An error of a serializer or deserializer of dynalock. The error contains the reason, and the
-/// path of the value that caused the error.
+/// The error type of the library's serializers and deserializers.
 #[derive(Clone)]
 pub(crate) struct SerdeError(Box<SerdeErrorParts>);
 
 #[derive(Clone)]
 struct SerdeErrorParts {
-    /// The path of the value that caused the error. The first element of the `Vec` is the innermost
-    /// part of the path, and the last element is the attribute.
+    /// The parts of the path, innermost part first: the last element is the name of the attribute.
     path: Vec<Part>,
     reason: CodecReason,
     detail: Option<Box<str>>,
@@ -92,8 +90,7 @@ struct SerdeErrorParts {
 #[derive(Clone)]
 enum Part {
     Field(Box<str>),
-    /// An element of a list, or a value in a map. The path does not show the key of a map value,
-    /// because the keys of a map are content of the item.
+    /// A list element or a map value.
     Entry,
 }
 
@@ -130,8 +127,6 @@ impl CodecError {
     /// # }
     /// ```
     pub fn attribute(&self) -> Option<&str> {
-        // The name of the attribute is the last element, because the code adds the innermost part
-        // of the path first.
         match self.error.0.path.last() {
             Some(Part::Field(name)) => Some(name),
             _ => None,
@@ -217,25 +212,20 @@ impl SerdeError {
         Self(Box::new(SerdeErrorParts { path: Vec::new(), reason, detail: None }))
     }
 
-    /// Makes the error of a value that cannot be stored.
     pub(crate) fn not_storable(why: &'static str) -> Self {
         Self::new(CodecReason::NotStorable(why))
     }
 
-    /// Makes the error of a value that a hand-written `Serialize` or `Deserialize` refused with the
-    /// text `detail`.
     pub(crate) fn refused(detail: impl fmt::Display) -> Self {
         let detail = Some(detail.to_string().into());
         Self(Box::new(SerdeErrorParts { path: Vec::new(), reason: CodecReason::Refused, detail }))
     }
 
-    /// Adds the field `name` to the path of the value that caused the error.
     pub(crate) fn in_field(mut self, name: &str) -> Self {
         self.0.path.push(Part::Field(name.into()));
         self
     }
 
-    /// Adds a list element or a map value to the path of the value that caused the error.
     pub(crate) fn in_entry(mut self) -> Self {
         self.0.path.push(Part::Entry);
         self
@@ -256,8 +246,8 @@ impl SerdeErrorParts {
     }
 }
 
-/// The text of a `SerdeError` leaves out the `detail`, because serde may copy the text into another
-/// error, and the `detail` may quote a value.
+/// The text of a `SerdeError` omits `detail`, which may quote a value of the item. Serde may copy
+/// the text into another error.
 impl fmt::Display for SerdeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.reason.fmt(f)
@@ -291,8 +281,7 @@ impl serde::de::Error for SerdeError {
         Self::new(CodecReason::Value { expected: expected.to_string().into(), found: "another number of elements" })
     }
 
-    /// Makes the error for an unknown variant of an enum. The error does not contain the stored
-    /// name of the variant, because the name is content of the item.
+    /// The error omits the stored name of the variant, because the name is content of the item.
     fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
         Self::new(CodecReason::UnknownVariant { expected: one_of(expected) })
     }
@@ -314,8 +303,7 @@ fn one_of(names: &[&str]) -> Box<str> {
     format!("one of `{}`", names.join("`, `")).into()
 }
 
-/// Returns a name for the kind of a value, for example `a string`. The returned name does not
-/// contain the value.
+/// The returned text names the kind of a value, and never contains the value.
 fn kind(value: serde::de::Unexpected<'_>) -> &'static str {
     use serde::de::Unexpected;
     match value {
@@ -331,11 +319,9 @@ fn kind(value: serde::de::Unexpected<'_>) -> &'static str {
         | Unexpected::NewtypeVariant
         | Unexpected::TupleVariant
         | Unexpected::StructVariant => "a variant",
-        // `Unexpected::Other` contains a text that may be content of the item, so the error does
-        // not show the text.
+        // The text in `Unexpected::Other` may be content of the item.
         Unexpected::Other(_) => "a value",
     }
 }
 
-/// The result of a serialization or a deserialization.
 pub(crate) type SerdeResult<T> = Result<T, SerdeError>;

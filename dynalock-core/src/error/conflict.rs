@@ -96,14 +96,11 @@ impl Conflict {
         &self.0.item_ref.key
     }
 
-    /// Returns the key of the item in backticks for an error message. If the type has no
-    /// `#[dynalock(show_key)]`, a message must not show the key, so the text is `this key`.
     pub(super) fn shown_key(&self) -> String {
         let ItemRef { model, key, .. } = &self.0.item_ref;
         shown(model.shown_key(key).as_deref())
     }
 
-    /// Returns the message of the conflict without the advice for the caller.
     pub(super) fn difference(&self) -> Difference<'_> {
         Difference(&self.0)
     }
@@ -125,7 +122,7 @@ impl Conflict {
     }
 }
 
-/// The part of the message that names the expected version and the stored version of the item.
+/// The message of a conflict without the advice for the caller.
 pub(super) struct Difference<'c>(&'c ConflictParts);
 
 impl fmt::Display for Difference<'_> {
@@ -140,7 +137,7 @@ impl fmt::Display for Difference<'_> {
         }
         match item.as_ref().map(|item| version_in(item, model.version)) {
             // If the stored version equals the expected version, other content or a lease caused
-            // the conflict, so the message names both possible causes.
+            // the conflict.
             Some(Some(found)) if *expected == Some(found) => {
                 write!(f, "found version {found} with another content or lease")
             }
@@ -148,12 +145,6 @@ impl fmt::Display for Difference<'_> {
             Some(None) => f.write_str("found one without a version"),
             None => f.write_str("found none"),
         }
-    }
-}
-
-impl fmt::Display for Conflict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; read it again, or use `update_with`", self.difference())
     }
 }
 

@@ -2,11 +2,9 @@
 
 use super::{Error, Lost, Spent, Unavailable};
 
-/// The properties of one error.
 pub(super) struct Facts {
     kind: &'static str,
     pub(super) is_retryable: bool,
-    /// The number of requests and the duration of the failed call, if the error contains both.
     pub(super) spent: Option<Spent>,
 }
 
@@ -31,7 +29,6 @@ impl Error {
         self.facts().kind
     }
 
-    /// Returns the properties of the error variant.
     pub(super) fn facts(&self) -> Facts {
         // The `match` has no `_` arm, so a new variant compiles only with a decision about each
         // property.
@@ -81,7 +78,7 @@ impl Error {
 }
 
 impl Lost {
-    /// Returns a short name of the reason why the caller lost the lock, for metrics.
+    /// The metrics of lost leases contain the returned name.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Stolen { .. } => "stolen",

@@ -77,8 +77,6 @@ impl fmt::Display for Locked {
             Some(name) => write!(f, " holds the lock `{name}` in table `{table}`")?,
             None => write!(f, " holds the lock in table `{table}`")?,
         }
-        // The fence is 0 if a program that does not use dynalock has written the lock's row without
-        // a fence.
         if *fence > 0 {
             write!(f, " under fence {fence}")?;
         }

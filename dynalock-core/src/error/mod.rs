@@ -52,7 +52,7 @@ pub enum Error {
     ///
     /// After a conflict, read the item again, or start from the item that [`Conflict::current`]
     /// returns. The method `update_with` reads the item and repeats the change after each conflict.
-    #[error("{0}")]
+    #[error("{}; read it again, or use `update_with`", .0.difference())]
     Conflict(Conflict),
 
     /// A create found a stored item with the key of the new item. The failed create has written
@@ -79,10 +79,10 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The stored item does not allow the patch, and the patch has written nothing. An attribute
-    /// that the patch changes may have another type than the field of the struct, or may be stored
-    /// under an alias of the field. A value on the document path of a change, or an attribute that
-    /// the patch requires, may be missing.
+    /// The stored item does not allow the patch, and the patch has written nothing. One possible
+    /// cause is an attribute that has another type than the field of the struct, or that is stored
+    /// under an alias of the field. Another possible cause is a missing attribute that the patch
+    /// requires, or a missing value on the document path of a change.
     #[error("a patch cannot change `{attribute}` of an item in table `{table}`: {reason} ({spent})")]
     #[non_exhaustive]
     Unpatchable {
@@ -207,7 +207,7 @@ pub enum Error {
 
     /// The caller has lost the lock, and another caller may already hold the lock.
     #[error("the lock is lost: {0}")]
-    Lost(#[from] Lost),
+    Lost(Lost),
 
     /// The call needs an existing item, but the table has no item with the given key.
     #[error("no item under {} in table `{table}`; create it, or use `upsert_with`", shown(.key.as_deref()))]
@@ -221,8 +221,8 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The key of a value differs from the key of the item from which the value was read, or from
-    /// the key of the item whose etag the value has. The failed call has written nothing.
+    /// The key of a value differs from the key of the item that was read, or from the key of the
+    /// item to which the etag belongs. The failed call has written nothing.
     ///
     /// DynamoDB cannot change the key of an item. To change a key, create an item with the new key,
     /// and delete the old item.
@@ -478,12 +478,18 @@ pub enum Error {
     /// Serde cannot read a stored item into the struct. The failed call has written nothing, unless
     /// the call is a patch, which may have been applied.
     #[error("{} does not fit its struct: {}", .0, .0.reason())]
-    Decode(#[source] CodecError),
+    Decode(CodecError),
 
     /// Serde cannot serialize a value that the caller passed, or DynamoDB cannot store the value.
     /// The failed call has written nothing.
     #[error("{} cannot be stored: {}", .0, .0.reason())]
-    Encode(#[source] CodecError),
+    Encode(CodecError),
+}
+
+impl From<Lost> for Error {
+    fn from(lost: Lost) -> Self {
+        Self::Lost(lost)
+    }
 }
 
 impl Error {
@@ -524,8 +530,6 @@ impl Error {
         self.facts().spent.map(|spent| spent.elapsed)
     }
 
-    /// Converts the result of one attempt to acquire a lock: the error [`Error::Locked`] becomes
-    /// `Ok(None)`.
     pub(crate) fn none_if_locked<G>(acquired: Result<G>) -> Result<Option<G>> {
         match acquired {
             Ok(guard) => Ok(Some(guard)),
@@ -585,25 +589,20 @@ impl Error {
     }
 }
 
-/// Returns the text that names a key in an error message. For a type without
-/// `#[dynalock(show_key)]`, `key` is `None`, and the returned text is `this key`.
+/// `key` is `None` for a type without `#[dynalock(show_key)]`.
 fn shown(key: Option<&str>) -> String {
     key.map_or_else(|| "this key".to_owned(), |key| format!("key `{key}`"))
 }
 
-/// Returns the text that names an index before the name of its table in an error message.
 fn of_index(name: Option<&str>) -> String {
     name.map(|name| format!("index `{name}` of ")).unwrap_or_default()
 }
 
-/// Returns the text that names a lock in an error message. If the lock is the lease on an item of a
-/// type without `#[dynalock(show_key)]`, the name is `None` and the text is `a lock`.
+/// `name` is `None` for the lease on an item of a type without `#[dynalock(show_key)]`.
 fn shown_lock(name: Option<&str>) -> String {
     name.map_or_else(|| "a lock".to_owned(), |name| format!("the lock `{name}`"))
 }
 
-/// Returns the message of the failure that ended a call. If a conflict ended the call, the returned
-/// message contains advice for the caller.
 fn last_failure(last: &Error) -> String {
     match last {
         Error::Conflict(conflict) => format!(

@@ -28,7 +28,7 @@ impl Refusal {
         // shows the cause.
         const KNOWN: [&str; 8] = [
             "The provided key element does not match the schema",
-            // The message of DynamoDB Local for a missing key attribute.
+            // DynamoDB Local uses other words than DynamoDB for a missing key attribute.
             "One of the required keys was not given a value",
             "The number of conditions on the keys is invalid",
             "Missing the key",
@@ -43,7 +43,6 @@ impl Refusal {
         is_validation && KNOWN.iter().any(|known| self.message().contains(known))
     }
 
-    /// Returns `true` if DynamoDB refused the request because an item is too large.
     pub(crate) fn is_of_item_size(&self) -> bool {
         let message = self.message();
         self.code().starts_with("Validation")
@@ -51,19 +50,17 @@ impl Refusal {
             && message.contains("exceeded the maximum allowed size")
     }
 
-    /// Returns `true` if DynamoDB refused the request because of the content of the request.
-    /// Returns `false` for a refusal because of a limit, missing access rights or wrong key
-    /// attributes.
+    /// Returns `true` if DynamoDB refused the content of the request. Wrong key attributes do not
+    /// count as content.
     pub(crate) fn is_of_content(&self) -> bool {
         self.code().starts_with("Validation") && !self.is_of_key_schema()
     }
 
-    /// Returns `true` if DynamoDB refused the request because the table does not have the index.
     pub(crate) fn is_of_missing_index(&self) -> bool {
         self.code().starts_with("Validation") && self.message().contains("does not have the specified index")
     }
 
-    /// Returns `true` if DynamoDB refused the start key of a page of a query or a scan.
+    /// Returns `true` if DynamoDB refused the start key of a page.
     pub(crate) fn is_of_page_start(&self) -> bool {
         let message = self.message().to_ascii_lowercase();
         self.code().starts_with("Validation")
@@ -138,7 +135,6 @@ impl Refusal {
 }
 
 impl Unavailable {
-    /// Adds the number of requests and the duration of the refused call to the refusal.
     pub(crate) fn after(self, spent: Spent) -> Self {
         match self {
             Self::Server(refusal) => Self::Server(refusal.after(spent)),
@@ -176,7 +172,7 @@ pub enum Unavailable {
     #[error("the SDK did not send the request: {0}")]
     NotSent(Arc<str>),
     /// The client could not open the connection, or the connection was interrupted. DynamoDB may
-    /// have applied the request.
+    /// have applied a request whose connection was interrupted.
     #[error("the connection failed: {0}")]
     Connection(Arc<str>),
     /// DynamoDB did not answer before the timeout of the request. DynamoDB may have applied the

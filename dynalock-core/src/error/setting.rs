@@ -20,7 +20,7 @@ pub enum InvalidSetting {
     Refresh {
         /// The shortest refresh interval that the caller has set.
         min: Duration,
-        /// The upper bound of the refresh interval, as the caller has set it.
+        /// The longest refresh interval that the caller has set.
         max: Duration,
     },
     /// The caller has called `acquire_all` or `lock_any` with an empty list.

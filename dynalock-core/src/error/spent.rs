@@ -22,8 +22,6 @@ impl Spent {
         Self { attempts, elapsed, cost: None }
     }
 
-    /// Sets the field `cost`. The parameter `cost` is `None` if the library has not counted the
-    /// cost of the call.
     pub(crate) fn with_cost(self, cost: Option<Cost>) -> Self {
         Self { cost: cost.map(Arc::new), ..self }
     }

@@ -34,8 +34,7 @@ pub struct ExplainedAction {
     update: Option<ExplainedExpression>,
     filter: Option<ExplainedExpression>,
     projection: Option<ExplainedExpression>,
-    /// Short texts about the action, for example the consistency, the order and the limits of a
-    /// read, or the words `lease row`.
+    /// Short texts for the output, for example `strongly consistent` or `lease row`.
     settings: Vec<String>,
     rate: UnitRate,
 }
@@ -46,15 +45,13 @@ pub struct ExplainedAction {
 enum UnitRate {
     Read(Units),
     Write(Units),
-    /// The write units that a write or a check of a separate lease row consumes.
     LeaseRow(Units),
 }
 
-/// The kind of the table row that a write or a check in a transaction addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Row {
     Item,
-    /// A lease row contains only a lease and no item. A lease row is smaller than a kilobyte.
+    /// A separate lease row, which is always smaller than a kilobyte.
     Lease,
 }
 
@@ -84,12 +81,10 @@ impl ExplainedAction {
         }
     }
 
-    /// Explains a write that is a separate request, outside a transaction.
     pub(super) fn of_write(write: Write) -> Self {
         Self::write(operation(&write.action), write, UnitRate::Write(Units::whole(1)))
     }
 
-    /// Explains a write or a check that is part of a transaction.
     pub(crate) fn in_transaction(write: Write, row: Row) -> Self {
         // DynamoDB calls the actions of a transaction `Put`, `Update`, `Delete` and
         // `ConditionCheck`.
@@ -387,8 +382,6 @@ impl ExplainedAction {
         }
     }
 
-    /// Writes one line with the operation, and one line for each key, item or expression of the
-    /// action. Each written line begins with the text `indent`.
     pub(super) fn write_lines(&self, indent: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{indent}{} {}", self.operation, self.table)?;
         if let Some(index) = self.index {
@@ -418,7 +411,6 @@ impl ExplainedAction {
     }
 }
 
-/// Returns DynamoDB's name of a write that is a separate request.
 fn operation(action: &Action) -> &'static str {
     match action {
         Action::Put(_) => "PutItem",

@@ -32,14 +32,12 @@ pub struct ExplainedExpression {
 enum Part {
     /// Text without user data: operators, functions and attribute names.
     Text(String),
-    /// The key of a map. Map keys are user data.
+    /// A map key, which is user data.
     MapKey(String),
     Value(AttributeValue),
 }
 
 impl ExplainedExpression {
-    /// Replaces each placeholder of an expression by the name or value that the placeholder stands
-    /// for.
     pub(super) fn new(text: &str, names: Option<&HashMap<String, String>>, values: Option<&Item>) -> Self {
         let mut resolved = Self { parts: Vec::new() };
         let mut rest = text;
@@ -76,8 +74,7 @@ impl ExplainedExpression {
         }
     }
 
-    /// Adds an operator with one space on each side. The library sends expressions without
-    /// unnecessary spaces, for example `#0=:0`.
+    /// The library sends expressions without unnecessary spaces, for example `#0=:0`.
     fn operator(&mut self, operator: &str) {
         let is_spaced = matches!(self.parts.last(), Some(Part::Text(last)) if last.ends_with(' '));
         self.text(&format!("{}{operator} ", if is_spaced { "" } else { " " }));

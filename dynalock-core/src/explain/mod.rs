@@ -61,24 +61,19 @@ pub struct Explained {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Rest {
     Nothing,
-    /// The call ends with a write that depends on the items that the call reads, so the explanation
-    /// leaves out the write.
+    /// The write depends on the items that the call reads first.
     DependentWrite,
 }
 
 impl Explained {
-    /// Explains a call that sends only `requests`.
     pub(crate) fn of(requests: Vec<ExplainedRequest>) -> Self {
         Self { requests, rest: Rest::Nothing }
     }
 
-    /// Explains a call that first sends `reads`, and then sends a write that depends on the items
-    /// that the call has read.
     pub(crate) fn before_write(reads: Vec<ExplainedRequest>) -> Self {
         Self { requests: reads, rest: Rest::DependentWrite }
     }
 
-    /// Inserts the first request of the call at the front of the list of requests.
     pub(crate) fn after(mut self, first: ExplainedRequest) -> Self {
         self.requests.insert(0, first);
         self

@@ -25,14 +25,11 @@ pub struct ExplainedRequest {
     actions: Vec<ExplainedAction>,
 }
 
-/// The ClientRequestToken of a request, by which DynamoDB detects a duplicate request.
 #[derive(Clone, PartialEq)]
 pub(crate) enum RequestToken {
-    /// The request has no ClientRequestToken.
     None,
     /// The library generates a random token for each call.
     Drawn,
-    /// The caller has set the ClientRequestToken.
     Given(String),
 }
 
@@ -41,7 +38,6 @@ impl ExplainedRequest {
         Self { operation: action.operation(), token: RequestToken::None, actions: vec![action] }
     }
 
-    /// Explains the request of a single write.
     pub(crate) fn of_write(write: Write) -> Self {
         // DynamoDB accepts a ConditionCheck only in a transaction.
         if let Action::Check = write.action {
@@ -54,7 +50,6 @@ impl ExplainedRequest {
         Self { operation: "TransactWriteItems", token, actions }
     }
 
-    /// Explains the request of one page of a query or a scan.
     pub(crate) fn of_page(request: &PageRequest, start: &PageStart) -> Self {
         Self::of(ExplainedAction::of_page(request, start))
     }

@@ -9,12 +9,9 @@ use crate::{
     key::hex,
 };
 
-/// Formats an attribute value. The format `{}` shows the type of the value, and `{:#}` shows the
-/// content of the value.
+/// The format `{}` shows the type of the value, and `{:#}` shows the content of the value.
 pub(super) struct ValueText<'v>(pub(super) &'v AttributeValue);
 
-/// The attributes of an item or a key, sorted by attribute name. The format `{}` shows the types of
-/// the attributes, and the format `{:#}` shows the content of the attributes.
 pub(super) struct ItemText<'i>(pub(super) &'i Item);
 
 impl fmt::Display for ValueText<'_> {
@@ -54,8 +51,7 @@ impl fmt::Display for ItemText<'_> {
     }
 }
 
-/// Returns the attributes of an item, sorted by attribute name. The iteration order of a `HashMap`
-/// is different in each process.
+/// The iteration order of a `HashMap` is different in each process.
 fn sorted(item: &Item) -> Vec<(&String, &AttributeValue)> {
     let mut entries: Vec<_> = item.iter().collect();
     entries.sort_unstable_by_key(|(name, _)| *name);

@@ -52,9 +52,10 @@ pub struct Attribute<T, V, R = Required> {
 /// `#[serde(serialize_with)]`.
 ///
 /// The derive macro does not know the stored form of a field with `#[serde(with)]` or
-/// `#[serde(serialize_with)]`. The type `Opaque` has no values, so a condition cannot compare an
-/// attribute of type `Opaque`. An attribute of type `Opaque` has only the conditions
-/// [`exists`](Attribute::exists) and [`absent`](Attribute::absent).
+/// `#[serde(serialize_with)]`. The type `Opaque` has no values, so a condition cannot compare the
+/// value of an attribute of type `Opaque`. The only possible conditions are
+/// [`exists`](Attribute::exists), [`absent`](Attribute::absent), [`is_type`](Attribute::is_type),
+/// and comparisons of the [`size`](Attribute::size).
 #[derive(Debug, Clone, Copy)]
 pub enum Opaque {}
 

@@ -9,7 +9,6 @@ use crate::{
     error::SerdeError,
 };
 
-/// The change of one attribute by a patch.
 #[derive(Clone)]
 pub(super) struct PatchChange {
     pub(super) path: DocumentPath,
@@ -21,19 +20,14 @@ pub(super) enum ChangeKind {
     Set(AttributeValue),
     SetIfAbsent(AttributeValue),
     Add(Box<Sum>, Presence),
-    /// The new elements for one end of a list, and the list that the change extends if the
-    /// attribute is missing.
+    /// The new elements, and the list that the change extends if the attribute is missing.
     Extend(ListEnd, Vec<AttributeValue>, Option<Vec<AttributeValue>>),
     Insert(AttributeValue, Presence),
     Delete(AttributeValue),
     Remove,
-    /// The error of a change whose value cannot be encoded. The library never sends a patch with a
-    /// value that cannot be encoded.
     Fault(SerdeError),
 }
 
-/// The rule of a change for a missing attribute: the change requires the attribute, or the
-/// attribute may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Presence {
     Required,
@@ -46,7 +40,6 @@ pub(crate) enum ListEnd {
     Back,
 }
 
-/// The texts that a patch adds to the update expression and to the condition of a request.
 #[derive(Default)]
 pub(crate) struct PatchTexts {
     pub(crate) set: Vec<String>,
@@ -59,10 +52,9 @@ pub(crate) struct PatchTexts {
 /// The reason why a stored item does not allow the change of an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PatchFault {
-    /// The result of an addition would be outside the range of the attribute's type.
     OutOfRange,
-    /// The item does not allow the change for the given reason, for example because the attribute
-    /// is missing.
+    /// The contained text becomes the field `reason` of
+    /// [`Error::Unpatchable`](crate::Error::Unpatchable).
     Unfit(&'static str),
 }
 
@@ -79,8 +71,7 @@ impl PatchChange {
             format!("attribute_type({path}, {})", to.value(AttributeValue::S(name.to_owned())))
         };
         // The function `if_not_exists` would keep a stored null, because a null exists. For a
-        // stored null, the update expression does not use `if_not_exists`, and directly sets the
-        // value that replaces the null.
+        // stored null, the update expression directly sets the value that replaces the null.
         if let (true, Some(value)) = (is_null, self.value_over_null()) {
             texts.set.push(format!("{path}={}", to.value(value)));
             texts.conditions.push(of_type("NULL", to));
@@ -131,9 +122,6 @@ impl PatchChange {
                 texts.conditions.push(or_absent(start.is_some(), &path, is_list));
             }
             ChangeKind::Insert(set, presence) => {
-                // If the attribute is not a set, ADD fails with an error that does not contain the
-                // item. A false condition on the type of the attribute causes an error that
-                // contains the item.
                 texts.add.push(format!("{path} {}", to.value(set.clone())));
                 let is_set = of_type(type_of(set), to);
                 texts.conditions.push(or_absent(*presence == Presence::Optional, &path, is_set));
@@ -145,8 +133,8 @@ impl PatchChange {
                 texts.conditions.push(or_absent(true, &path, is_set));
             }
             ChangeKind::Remove => texts.remove.push(path.clone()),
-            // If a patch contains an invalid value, `PatchContent::check` returns an error, so the
-            // library never sends the patch.
+            // `PatchContent::check` refuses a patch with a `Fault`, so the library never sends the
+            // patch.
             ChangeKind::Fault(_) => {}
         }
         self.require(texts, to);
@@ -154,18 +142,18 @@ impl PatchChange {
 
     fn require(&self, texts: &mut PatchTexts, to: &mut Placeholders) {
         for (requirement, _) in self.requirements() {
-            // Rendering fails only for an operand of the caller.
+            // A requirement on the path of a change contains no operand of the caller, so `render`
+            // cannot fail.
             texts.conditions.extend(requirement.render(to));
         }
     }
 
-    /// Returns the conditions on the path of the change, and the reason of the refusal if a condition
-    /// is false.
     fn requirements(&self) -> Vec<(Test, &'static str)> {
-        // A change would store a field a second time, beside its alias.
+        // If a field is stored under an alias, a change would store the field a second time.
         let aliases = self.path.aliases().into_iter().map(|alias| (Test::Absent(alias), ALIAS));
         let place = self.path.parent().map(|parent| match self.path.is_element() {
-            // DynamoDB would add a missing element at the end of the list.
+            // If the list does not have the element, DynamoDB would add a new element at the end of
+            // the list.
             true => (Test::Exists(self.path.clone()), NO_ELEMENT),
             false => (Test::Function("attribute_type", parent, AttributeValue::S("M".to_owned())), NO_PARENT),
         });
@@ -173,8 +161,8 @@ impl PatchChange {
     }
 
     /// Returns the value with which the change replaces a stored null, or `None` if the change does
-    /// not treat a null as an absent attribute. An addition to a null starts from zero, and an
-    /// extension of a null from an empty list, even if the field has another serde default.
+    /// not treat a null as an absent attribute. For a null, an addition starts from zero and an
+    /// extension from an empty list, even if the field has another serde default.
     pub(super) fn value_over_null(&self) -> Option<AttributeValue> {
         match &self.kind {
             ChangeKind::SetIfAbsent(value) => Some(value.clone()),
@@ -191,8 +179,8 @@ impl PatchChange {
     }
 
     pub(super) fn fault(&self, item: &Item) -> Option<PatchFault> {
-        // If a map on the path of the change is missing, the error must name this map, and not the
-        // value inside the map.
+        // If the map around the value is missing, the error must report the missing map, and not
+        // the missing value.
         if let Some((_, reason)) = self.requirements().into_iter().find(|(requirement, _)| !requirement.is_true(item)) {
             return Some(PatchFault::Unfit(reason));
         }
@@ -229,8 +217,6 @@ impl PatchChange {
     }
 }
 
-/// Returns `condition` or, if `may_be_absent` is set, a condition that is also true for an absent
-/// attribute.
 fn or_absent(may_be_absent: bool, path: &str, condition: String) -> String {
     match may_be_absent {
         true => format!("(attribute_not_exists({path}) OR {condition})"),

@@ -14,7 +14,6 @@ use crate::{
     error::{SerdeError, SerdeResult},
 };
 
-/// The maximum number of operands of the operator `IN`.
 const MOST_OPERANDS: usize = 100;
 
 /// A type of attributes for which DynamoDB defines a size: strings, bytes, lists, maps and sets.
@@ -458,8 +457,7 @@ impl<P: Place> Size<P> {
 fn test<P: Place>(place: P, test: impl FnOnce(DocumentPath) -> SerdeResult<Test>) -> Condition<P::Item> {
     let path = place.into_path().document;
     // The methods that make conditions return no `Result`, so the condition stores the error of an
-    // invalid operand. A call that uses a condition with an invalid operand returns the error from
-    // the condition.
+    // invalid operand.
     Condition::new(test(path.clone()).unwrap_or_else(|fault| Test::Fault(path, fault)))
 }
 

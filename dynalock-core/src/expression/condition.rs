@@ -12,13 +12,11 @@ use crate::{
     version::WRITES,
 };
 
-/// Returns the condition that the key has no item. The condition tests a key attribute, and not the
-/// version, because an item can exist without a version.
+/// The condition tests the partition key, and not the version, because an item may have no version.
 pub(crate) fn absent(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_not_exists({})", to.name(model.partition_key.name))
 }
 
-/// Returns the condition that the key has an item.
 pub(crate) fn exists(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_exists({})", to.name(model.partition_key.name))
 }
@@ -34,8 +32,8 @@ pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> Str
 /// version of the item and its incarnation (the random id that each create stores).
 ///
 /// For an item without a version or without write ids, the condition compares all attributes that
-/// the read returned. An attribute that the read did not return must be absent if the Rust type has
-/// a field for it, or if `written` contains its name.
+/// the read returned. Each attribute that the read did not return, but that the Rust type or
+/// `written` names, must be absent.
 pub(crate) fn unchanged<'a>(
     model: &'a Model,
     State { revision, image }: &'a State,
@@ -56,9 +54,8 @@ pub(crate) fn unchanged<'a>(
     match (image, &revision.ring) {
         (None, Some(ring)) => {
             let incarnation = to.value(blob(ring.incarnation().as_bytes()));
-            // The attribute `_writes` begins with the incarnation: a random id that each create of
-            // an item generates. The write ids in `_writes` need no comparison, because the write
-            // ids change only together with the version.
+            // The attribute `_writes` begins with the incarnation. The write ids in `_writes` need
+            // no comparison, because the write ids change only together with the version.
             terms.begins_with(to.name(WRITES), incarnation);
         }
         (Some(_), Some(ring)) => {
@@ -74,9 +71,8 @@ pub(crate) fn unchanged<'a>(
     terms.finish()
 }
 
-/// Adds the condition that the stored item agrees with `image` in all attributes that `image`, the
-/// model or `written` names. The order of the names is fixed, because a retry with the same
-/// ClientRequestToken must have the same text.
+/// The order of the names is fixed, because a retry with the same ClientRequestToken must have the
+/// same text.
 fn same_content<'a>(
     model: &'a Model,
     image: &'a Item,
@@ -94,8 +90,6 @@ fn same_content<'a>(
     }
 }
 
-/// Adds the condition that the stored attribute equals the attribute in `item`, or that both items
-/// lack the attribute.
 fn same_attribute(name: &str, item: &Item, terms: &mut Joined, to: &mut Placeholders) {
     match item.get(name) {
         Some(value) => terms.equal(to.name(name), to.value(value.clone())),
@@ -103,8 +97,6 @@ fn same_attribute(name: &str, item: &Item, terms: &mut Joined, to: &mut Placehol
     }
 }
 
-/// Returns the condition that the stored item and `item` agree in each attribute in `names`: the
-/// values are equal, or both items lack the attribute.
 pub(crate) fn same_attributes<'n>(
     names: impl IntoIterator<Item = &'n str>,
     item: &Item,

@@ -1,8 +1,8 @@
 //! Evaluates conditions on an item, as DynamoDB does.
 //!
 //! After a refusal, DynamoDB returns the item that made the condition false, but does not name the
-//! part of the condition that was false. To find the false part and to choose the error, the
-//! library evaluates each part of the condition on the item from DynamoDB's refusal.
+//! part of the condition that was false. To choose the error, the library evaluates each part of
+//! the condition on the returned item.
 
 use std::{cmp::Ordering, collections::BTreeSet};
 
@@ -32,7 +32,7 @@ impl Test {
             Self::Function(function, path, operand) => {
                 path.find(item).is_some_and(|value| apply(function, value, operand))
             }
-            // The library never sends a condition with an invalid operand (`Fault`) to DynamoDB.
+            // The library never sends a condition with a `Fault` to DynamoDB.
             Self::Fault(..) => false,
             Self::All(tests) => tests.iter().all(|test| test.is_true(item)),
             Self::Any(tests) => tests.iter().any(|test| test.is_true(item)),
@@ -50,10 +50,9 @@ impl Operand {
     }
 }
 
-/// Returns the size of a value, or `None` if DynamoDB defines no size for the type of the value.
 pub(super) fn size(value: &AttributeValue) -> Option<usize> {
     match value {
-        // Amazon's DynamoDB Local counts UTF-16 code units, and not bytes.
+        // DynamoDB Local counts the size of a string in UTF-16 code units, and not in bytes.
         AttributeValue::S(text) => Some(text.encode_utf16().count()),
         AttributeValue::B(bytes) => Some(bytes.as_ref().len()),
         AttributeValue::L(list) => Some(list.len()),
@@ -77,13 +76,10 @@ fn compare(left: &AttributeValue, operator: &str, right: &AttributeValue) -> boo
     }
 }
 
-/// Returns `true` if a value is at least `low` and at most `high`.
 pub(super) fn is_between(value: &AttributeValue, low: &AttributeValue, high: &AttributeValue) -> bool {
     compare(value, ">=", low) && compare(value, "<=", high)
 }
 
-/// Returns the order of two values of the same type, or `None` if DynamoDB defines no order for
-/// values of the type.
 fn order(left: &AttributeValue, right: &AttributeValue) -> Option<Ordering> {
     match (left, right) {
         // DynamoDB orders strings by UTF-8 bytes, and not by the rules of a human language.
@@ -94,11 +90,8 @@ fn order(left: &AttributeValue, right: &AttributeValue) -> Option<Ordering> {
     }
 }
 
-/// Returns `true` if two values are equal. Two numbers are equal if their values are equal, for
-/// example `1` and `1.0`. Two sets are equal if both sets contain the same elements.
 fn equal(left: &AttributeValue, right: &AttributeValue) -> bool {
     match (left, right) {
-        // Equal numbers may be written in different ways, for example `1` and `1.0`.
         (AttributeValue::N(left), AttributeValue::N(right)) => same_number(left, right),
         (AttributeValue::L(left), AttributeValue::L(right)) => {
             left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))
@@ -122,7 +115,6 @@ pub(super) fn texts(set: &[String]) -> BTreeSet<String> {
     set.iter().cloned().collect()
 }
 
-/// Returns the numbers of a set in canonical notation, in which equal numbers have the same text.
 /// In a DynamoDB set, two notations of one number, for example `1` and `1.0`, are equal elements.
 pub(super) fn numbers(set: &[String]) -> BTreeSet<String> {
     set.iter().cloned().map(number::canonical).collect()
@@ -149,8 +141,7 @@ fn contains(value: &AttributeValue, part: &AttributeValue) -> bool {
         (AttributeValue::S(text), AttributeValue::S(part)) => text.contains(part),
         (AttributeValue::B(bytes), AttributeValue::B(part)) => {
             let (bytes, part) = (bytes.as_ref(), part.as_ref());
-            // The slice method `windows` panics for a window of zero bytes, so the code first tests
-            // for an empty `part`.
+            // The slice method `windows` panics for a window of zero bytes.
             part.is_empty() || bytes.windows(part.len()).any(|window| window == part)
         }
         (AttributeValue::Ss(set), AttributeValue::S(element)) => set.contains(element),

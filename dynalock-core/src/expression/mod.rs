@@ -1,7 +1,4 @@
 //! Builds the texts of DynamoDB expressions, with placeholders for names and values.
-//!
-//! An expression contains a placeholder for each attribute name, because the name may be one of
-//! DynamoDB's 573 reserved words or contain a dot.
 
 mod condition;
 
@@ -36,35 +33,28 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::codec::Item;
 
-/// The names and values for which the expressions of one request contain placeholders.
 #[derive(Default)]
 pub(crate) struct Placeholders {
     names: Vec<String>,
     map_keys: Vec<String>,
     values: Vec<AttributeValue>,
-    /// `true` if the text of an expression shows `[..]` instead of each map key, because map keys
-    /// are user data.
+    /// `true` if the expressions show `[..]` instead of map keys, which are user data.
     hides_keys: bool,
     /// The number of name placeholders and the number of value placeholders in the earlier
     /// expressions of the request.
     before: (usize, usize),
 }
 
-/// The placeholder of a name in an expression. Map keys are user data and attribute names are not,
-/// so their placeholders differ in form.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Name {
     Attribute(usize),
     MapKey(usize),
 }
 
-/// The placeholder of a value in an expression.
 #[derive(Clone, Copy)]
 pub(crate) struct Value(usize);
 
 impl Placeholders {
-    /// Makes placeholders whose numbers continue after the numbers in the earlier expressions of
-    /// the request.
     pub(crate) fn after(names: usize, values: usize) -> Self {
         Self { before: (names, values), ..Self::default() }
     }
@@ -73,8 +63,6 @@ impl Placeholders {
         Name::Attribute(self.before.0 + position(name, &mut self.names))
     }
 
-    /// Makes placeholders for an expression whose text must not show user data. The text of the
-    /// expression shows `[..]` instead of each map key.
     pub(crate) fn without_content() -> Self {
         Self { hides_keys: true, ..Self::default() }
     }
@@ -105,8 +93,8 @@ impl Placeholders {
         &self.values[index - self.before.1]
     }
 
-    /// Returns the names and the values of all placeholders, for a request. Returns `None` instead
-    /// of an empty map, because DynamoDB refuses an empty map of names or values.
+    /// Returns `None` instead of an empty map, because DynamoDB refuses an empty map of names or
+    /// values.
     pub(crate) fn finish(self) -> (Option<HashMap<String, String>>, Option<Item>) {
         let Self { names, map_keys, values, before, .. } = self;
         let names = (before.0..).zip(names).map(|(index, name)| (placeholder(Name::SIGN, index), name));
@@ -119,7 +107,6 @@ impl Placeholders {
     }
 }
 
-/// The characters before the number in the placeholder of a map key.
 pub(crate) const MAP_KEY_SIGN: &str = "#_";
 
 impl Name {
@@ -137,13 +124,10 @@ impl Value {
     const SIGN: &str = ":";
 }
 
-/// Returns the index of `name` in `names`, and adds a name that `names` does not contain yet. Equal
-/// names share a placeholder, which keeps the expression short.
+/// Equal names share a placeholder, which keeps the expression short.
 fn position(name: &str, names: &mut Vec<String>) -> usize {
     names.iter().position(|known| known == name).unwrap_or_else(|| {
         if names.is_empty() {
-            // Most requests have at most eight names, so the `Vec` rarely needs a second
-            // allocation.
             names.reserve_exact(8);
         }
         names.push(name.to_owned());
@@ -162,8 +146,8 @@ fn push_placeholder(sign: &str, index: usize, text: &mut String) {
     write_digits(index, text).expect("a string takes any text");
 }
 
-/// Writes the number of a placeholder in base 36. With decimal numbers in its placeholders, an
-/// expression of 4 KB (DynamoDB's maximum) would have room for about 20 % fewer attributes.
+/// Writes the number of a placeholder in base 36. With decimal numbers, an expression of 4 KB
+/// (DynamoDB's maximum) would have room for about 20 % fewer attributes.
 fn write_digits(number: usize, to: &mut impl fmt::Write) -> fmt::Result {
     const DIGITS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
     if number >= DIGITS.len() {
@@ -199,7 +183,6 @@ pub(crate) fn operators(text: &str) -> usize {
     words.filter(|word| is_operator(word)).count()
 }
 
-/// A text of several terms with a separator between the terms.
 pub(crate) struct Joined {
     text: String,
     separator: &'static str,
@@ -207,10 +190,8 @@ pub(crate) struct Joined {
 }
 
 impl Joined {
-    /// Makes a text that begins with `start` and contains no terms yet.
     pub(crate) fn new(start: &str, separator: &'static str) -> Self {
-        // Most expressions need no more than 96 bytes after the text `start`, so one allocation is
-        // enough.
+        // Most expressions need at most 96 bytes after `start`, so one allocation is enough.
         let mut text = String::with_capacity(start.len() + 96);
         text.push_str(start);
         Self { text, separator, empty: true }
@@ -221,24 +202,20 @@ impl Joined {
         fmt::write(&mut self.text, term).expect("a string takes any text");
     }
 
-    /// Adds the term `name=value` of an update expression.
     pub(crate) fn assign(&mut self, name: Name, value: Value) {
         self.pair("", name, "=", value);
     }
 
-    /// Adds the condition `name = value`.
     pub(crate) fn equal(&mut self, name: Name, value: Value) {
         self.pair("", name, " = ", value);
     }
 
-    /// Adds the condition `begins_with(name, value)`.
     pub(crate) fn begins_with(&mut self, name: Name, value: Value) {
         self.pair("begins_with(", name, ", ", value);
         self.text.push(')');
     }
 
-    /// Adds a term with one name and one value. Most terms have this form, and the code avoids the
-    /// slower `fmt`.
+    /// `pair` writes a term without the slower `fmt`.
     fn pair(&mut self, before: &str, name: Name, between: &str, Value(value): Value) {
         self.separate();
         self.text.push_str(before);

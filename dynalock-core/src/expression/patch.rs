@@ -17,7 +17,6 @@ use crate::{
     error::{CodecError, Error, InvalidPatch, SerdeError, SerdeResult},
 };
 
-/// The changes and the condition of a patch for items of type `T`.
 pub(crate) struct PatchContent<T> {
     changes: Vec<PatchChange>,
     condition: Option<Condition<T>>,
@@ -48,8 +47,8 @@ impl<T> PatchContent<T> {
     {
         let path = place.into_path();
         let (start, presence) = match path.missing {
-            // The condition of the request requires that the attribute exists, so the patch never
-            // adds to this zero.
+            // The patch never uses the start value zero, because DynamoDB refuses the patch if the
+            // attribute is missing.
             Missing::Refused => (P::Value::zero(), Presence::Required),
             Missing::Empty => (P::Value::zero(), Presence::Optional),
             Missing::Default(default) => (default(), Presence::Optional),
@@ -69,14 +68,10 @@ impl<T> PatchContent<T> {
             let start = match path.missing {
                 Missing::Refused => None,
                 Missing::Empty => Some(Vec::new()),
-                // Serde reads a missing attribute as the default of the field, so the patch uses
-                // the default of the field as the start value.
                 Missing::Default(default) => Some(elements_of(encode_attribute(&default())?)),
             };
             Ok(ChangeKind::Extend(end, elements, start))
         });
-        // A change that adds no elements would have no effect, so the patch does not contain the
-        // change.
         if !matches!(&change, Ok(ChangeKind::Extend(_, elements, _)) if elements.is_empty()) {
             self.push(path.document, change);
         }
@@ -109,8 +104,7 @@ impl<T> PatchContent<T> {
         set: SerdeResult<Option<AttributeValue>>,
         change: impl FnOnce(AttributeValue) -> ChangeKind,
     ) {
-        // A change with an empty set would have no effect, and DynamoDB refuses an empty set. The
-        // patch leaves out a change with an empty set.
+        // DynamoDB refuses an empty set, so the patch leaves out a change with an empty set.
         if let Some(set) = set.transpose() {
             self.push(path, set.map(change));
         }
@@ -136,7 +130,6 @@ impl<T> PatchContent<T> {
         self.condition.as_ref()
     }
 
-    /// Returns an error if the library must not send the patch because the patch is invalid.
     pub(crate) fn check(&self, table: &Arc<str>) -> Result<(), Error> {
         let invalid = |why| Err(Error::InvalidPatch { table: Arc::clone(table), why });
         if self.changes.is_empty() {
@@ -147,16 +140,13 @@ impl<T> PatchContent<T> {
                 let error = error.clone().in_field(&path.to_string());
                 return Err(Error::Encode(CodecError::new(Arc::clone(table), error)));
             }
-            // If an addition has no `range`, the delta is so large that each sum would be outside
-            // the range of the attribute's type.
             if matches!(kind, ChangeKind::Add(sum, _) if sum.range.is_none()) {
                 return invalid(InvalidPatch::OutOfRange { attribute: path.to_string() });
             }
             if matches!(kind, ChangeKind::Insert(..) | ChangeKind::Delete(_)) && !path.is_top_level() {
                 return invalid(InvalidPatch::NestedSet { attribute: path.to_string() });
             }
-            // DynamoDB would refuse a patch with overlapping changes. The library returns an error
-            // before it sends the patch, because DynamoDB's error would not name both overlapping
+            // DynamoDB would refuse overlapping changes, but DynamoDB's error would not name both
             // attributes.
             if let Some(other) = self.changes[..index].iter().find(|other| other.path.overlaps(path)) {
                 let (first, second) = (other.path.to_string(), path.to_string());
@@ -166,22 +156,19 @@ impl<T> PatchContent<T> {
         Ok(())
     }
 
-    /// Returns the size of the values in the patch, in bytes, by DynamoDB's rules.
     pub(crate) fn size(&self) -> usize {
         let size = |change: &PatchChange| match &change.kind {
             ChangeKind::Set(value) | ChangeKind::SetIfAbsent(value) | ChangeKind::Insert(value, _) => size_of(value),
             ChangeKind::Extend(_, elements, _) => elements.iter().map(size_of).sum(),
-            // The library does not know the sum of an addition before the write, so `size` counts
-            // the size of the delta.
+            // The sum of an addition is not known before the write, so `size` counts the delta.
             ChangeKind::Add(sum, _) => size_of(&sum.delta),
             ChangeKind::Delete(_) | ChangeKind::Remove | ChangeKind::Fault(_) => 0,
         };
         self.changes.iter().map(size).sum()
     }
 
-    /// Returns the index of each change that replaces a null in `item`. The update expression of a
-    /// change for a missing attribute does not work for a stored null, so a second request replaces
-    /// the null.
+    /// Returns the indexes of the changes that replace a null in `item`. DynamoDB refuses the usual
+    /// request for an item with a null, so a second request replaces the null.
     pub(crate) fn nulls(&self, item: &Item) -> Vec<usize> {
         let is_null = |change: &PatchChange| {
             change.path.find(item).is_some_and(AttributeValue::is_null) && change.value_over_null().is_some()
@@ -189,8 +176,7 @@ impl<T> PatchContent<T> {
         self.changes.iter().enumerate().filter(|(_, change)| is_null(change)).map(|(index, _)| index).collect()
     }
 
-    /// Returns the texts that the patch adds to the update expression and to the condition of a
-    /// request. `nulls` contains the indexes of the changes that must replace a stored null.
+    /// `nulls` contains the indexes of the changes that must replace a stored null.
     pub(crate) fn render(&self, nulls: &[usize], table: &Arc<str>, to: &mut Placeholders) -> Result<PatchTexts, Error> {
         let mut texts = PatchTexts::default();
         for (index, change) in self.changes.iter().enumerate() {
@@ -202,15 +188,13 @@ impl<T> PatchContent<T> {
         Ok(texts)
     }
 
-    /// Returns the attribute of the first change that the stored item does not allow, and the
-    /// reason.
+    /// The returned text is the path of the first change that the item does not allow.
     pub(crate) fn fault(&self, item: &Item) -> Option<(String, PatchFault)> {
         self.changes.iter().find_map(|change| change.fault(item).map(|fault| (change.path.to_string(), fault)))
     }
 
-    /// Applies the changes of the patch to an item in memory. Returns the attribute and the reason
-    /// of a change that is impossible although [`fault`](Self::fault) has allowed it: a sum with
-    /// too many digits.
+    /// [`fault`](Self::fault) must have allowed the changes. The only possible error is a sum with
+    /// more digits than DynamoDB stores.
     pub(crate) fn apply(&self, item: &mut Item) -> Result<(), (String, PatchFault)> {
         // DynamoDB evaluates all changes of an update on the state of the item before the update.
         let after = self.changes.iter().map(|change| {
@@ -219,9 +203,8 @@ impl<T> PatchContent<T> {
         });
         let (set, mut removed): (Vec<_>, Vec<_>) =
             after.collect::<Result<Vec<_>, _>>()?.into_iter().partition(|(_, value)| value.is_some());
-        // The removal of a list element changes the indexes of all later elements in the list, also
-        // in the paths that lead through these elements. The loop removes the last value of the
-        // item first, so that the other paths stay valid.
+        // The removal of a list element changes the indexes of all later elements in the list. The
+        // loop removes later elements first, so that the indexes of earlier elements stay valid.
         removed.sort_by(|(one, _), (other, _)| other.names().cmp(one.names()));
         for (path, value) in set.into_iter().chain(removed) {
             path.put(item, value);
@@ -230,7 +213,7 @@ impl<T> PatchContent<T> {
     }
 }
 
-/// Returns the elements of an encoded list, or no elements for a null.
+/// The encoded default of an `Option` field can be a null instead of a list.
 fn elements_of(list: AttributeValue) -> Vec<AttributeValue> {
     match list {
         AttributeValue::L(elements) => elements,
@@ -238,7 +221,7 @@ fn elements_of(list: AttributeValue) -> Vec<AttributeValue> {
     }
 }
 
-/// Returns a set of the `elements`, or `None` if `elements` is empty.
+/// Returns `None` if `elements` is empty, because DynamoDB has no empty set.
 fn set_of<S: Set, E: SetElement<S>>(elements: impl IntoIterator<Item = E>) -> SerdeResult<Option<AttributeValue>> {
     let elements = elements.into_iter().map(|element| encode_attribute(&element.as_element()));
     let elements: Vec<_> = elements.collect::<SerdeResult<_>>()?;

@@ -1,8 +1,7 @@
 //! The methods that add changes to a patch (a write of single attributes).
 
-/// Implements the methods that add changes to a patch, for one type of builder. The builder of a
-/// patch must have a method `change(&self, impl FnOnce(&mut PatchContent<T>))`, where `T` is the
-/// type of the item.
+/// The builder of a patch must have a method `change(&self, impl FnOnce(&mut PatchContent<T>))`,
+/// where `T` is the type of the item.
 macro_rules! patch_methods {
     () => {
         /// Sets an attribute to a value. `set` stores a `None` as a null, even if the field has

@@ -11,8 +11,8 @@ use crate::{codec::Item, number};
 const TOO_PRECISE: &str = "the sum has more than 38 digits, and DynamoDB stores no more";
 
 impl PatchChange {
-    /// Returns the value at the path after the change, or `None` if the change removes the value.
-    /// [`fault`](Self::fault) must have allowed the change.
+    /// [`fault`](Self::fault) must have allowed the change. Returns `None` if the change removes
+    /// the value.
     pub(super) fn value_after(&self, item: &Item) -> Result<Option<AttributeValue>, PatchFault> {
         let stored = self.path.find(item);
         if let (true, Some(value)) = (stored.is_some_and(AttributeValue::is_null), self.value_over_null()) {
@@ -44,7 +44,7 @@ impl PatchChange {
     }
 }
 
-/// Returns the union of two DynamoDB sets of the same type.
+/// The two values are sets of the same type.
 fn united(one: &AttributeValue, other: &AttributeValue) -> AttributeValue {
     match (one, other) {
         (AttributeValue::Ss(one), AttributeValue::Ss(other)) => {
@@ -60,7 +60,7 @@ fn united(one: &AttributeValue, other: &AttributeValue) -> AttributeValue {
     }
 }
 
-/// Returns the elements of `set` that are not in `gone`. The two sets have the same type.
+/// The two values are sets of the same type.
 fn without(set: &AttributeValue, gone: &AttributeValue) -> AttributeValue {
     match (set, gone) {
         (AttributeValue::Ss(set), AttributeValue::Ss(gone)) => {

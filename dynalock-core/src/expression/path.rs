@@ -118,8 +118,7 @@ pub struct Path<T, V, R = Required> {
     of: PhantomData<fn(T) -> R>,
 }
 
-/// The start value of a patch: the value that a patch changes if the attribute is missing in the
-/// item.
+/// The value from which a patch starts if the item does not have the attribute.
 pub enum Missing<V> {
     /// If the attribute is missing, DynamoDB refuses the patch, because the condition of the
     /// request requires the attribute.
@@ -148,7 +147,7 @@ impl<V> fmt::Debug for Missing<V> {
     }
 }
 
-/// The path of a value in an item, like [`Path`], but without the Rust type of the value.
+/// A [`Path`] without the Rust type of the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DocumentPath {
     root: FieldName,
@@ -165,11 +164,8 @@ pub(super) struct FieldName {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
-    /// A field of a nested struct.
     Field(FieldName),
-    /// A map entry.
     Key(String),
-    /// An element of a list.
     Index(usize),
 }
 
@@ -310,8 +306,8 @@ impl<T, V, R> Path<T, V, R> {
         R: Role,
         V: Map,
     {
-        // Any map entry may be missing. A map entry has no serde default, so a patch of a missing
-        // map entry starts from zero or from an empty list.
+        // A map entry has no serde default, so a patch of a missing map entry starts from zero or
+        // from an empty list.
         self.step(Step::Key(key.into()), Missing::Empty)
     }
 
@@ -343,18 +339,15 @@ impl<T, V, R> Place for Attribute<T, V, R> {
 }
 
 impl DocumentPath {
-    /// Returns the text of the path, with placeholders for the names.
     pub(crate) fn render(&self, to: &mut Placeholders) -> String {
         let root = to.name(self.root.name).to_string();
         self.steps.iter().fold(root, |path, step| match step {
             Step::Field(FieldName { name, .. }) => format!("{path}.{}", to.name(name)),
             Step::Key(key) => format!("{path}.{}", to.key(key)),
-            // The index of a list element is a number, so the index needs no placeholder.
             Step::Index(index) => format!("{path}[{index}]"),
         })
     }
 
-    /// Returns the value at the end of the path.
     pub(crate) fn find<'i>(&self, item: &'i Item) -> Option<&'i AttributeValue> {
         let start = item.get(self.root.name);
         self.steps.iter().fold(start, |value, step| match (value?, step) {
@@ -365,8 +358,7 @@ impl DocumentPath {
         })
     }
 
-    /// Puts a value at the end of the path, or removes the stored value if `value` is `None`. If a
-    /// part of the path is missing in the item, `put` does not change the item.
+    /// If a part of the path is missing in the item, `put` does not change the item.
     pub(super) fn put(&self, item: &mut Item, value: Option<AttributeValue>) {
         let Some((end, parents)) = self.steps.split_last() else {
             put_entry(item, self.root.name, value);
@@ -394,16 +386,13 @@ impl DocumentPath {
         self.steps.is_empty()
     }
 
-    /// Returns `true` if `self` and `other` are equal, or if one path leads to a part of the value
-    /// at the other path. DynamoDB refuses an update with overlapping paths.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         // Two paths overlap if one path is the beginning of the other path.
         let shorter = self.steps.len().min(other.steps.len());
         self.root.name == other.root.name && self.names().take(shorter).eq(other.names().take(shorter))
     }
 
-    /// Returns the steps of the path as DynamoDB compares them: a field and a map entry of the same
-    /// name are the same step.
+    /// DynamoDB treats a field and a map entry of the same name as the same step of a path.
     pub(super) fn names(&self) -> impl Iterator<Item = (Option<usize>, &str)> {
         self.steps.iter().map(|step| match step {
             Step::Field(FieldName { name, .. }) => (None, *name),
@@ -412,7 +401,8 @@ impl DocumentPath {
         })
     }
 
-    /// Returns the paths under which an item could store a field of the path with an alias.
+    /// Returns one path for each alias of each field on the path. Each returned path ends at the
+    /// alias.
     pub(super) fn aliases(&self) -> Vec<Self> {
         let inner = self.steps.iter().enumerate().filter_map(|(index, step)| match step {
             Step::Field(field) => Some((index + 1, field)),
@@ -422,8 +412,6 @@ impl DocumentPath {
         fields.flat_map(|(step, field)| field.aliases.iter().map(move |alias| self.with_alias(step, alias))).collect()
     }
 
-    /// Returns the path of the map or list that contains the value, or `None` if the path leads to a
-    /// top-level attribute.
     pub(super) fn parent(&self) -> Option<Self> {
         self.steps.split_last().map(|(_, parent)| Self { root: self.root, steps: parent.to_vec() })
     }
@@ -432,8 +420,8 @@ impl DocumentPath {
         matches!(self.steps.last(), Some(Step::Index(_)))
     }
 
-    /// Returns the path up to the given step, but with the name `alias` for this step. Step 0 is
-    /// the name of the attribute.
+    /// The returned path ends at the given step, which has the name `alias`. Step 0 is the name of
+    /// the attribute.
     fn with_alias(&self, step: usize, alias: &'static str) -> Self {
         let alias = FieldName { name: alias, aliases: &[] };
         match step.checked_sub(1) {

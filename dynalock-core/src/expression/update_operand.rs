@@ -67,7 +67,6 @@ pub trait SetElement<S> {
     fn as_element(&self) -> impl Serialize;
 }
 
-/// The addition of a number to an attribute.
 #[derive(Debug, Clone)]
 pub struct Sum {
     pub(super) delta: AttributeValue,
@@ -90,14 +89,11 @@ pub(super) mod sealed {
     pub trait Addition<D>: Sized {
         fn zero() -> Self;
 
-        /// Returns the addition of `delta` to an attribute, or `None` if DynamoDB cannot store the
-        /// delta. If the attribute is missing, the addition starts from `self`.
+        /// If the attribute is missing, the addition starts from `self`.
         fn add(self, delta: D) -> Option<Sum>;
     }
 
     pub trait SetType {
-        /// Returns a set of the `elements`, or `None` if an element does not have the element type
-        /// of the set.
         fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue>;
     }
 }

@@ -72,7 +72,7 @@ impl<T> Condition<T> {
         })
     }
 
-    /// Returns `true` if an item meets the condition. If `item` is `None`, the key has no item.
+    /// `item` is `None` if the key has no item.
     pub(crate) fn is_true(&self, item: Option<&Item>) -> bool {
         match item {
             Some(item) => self.test.is_true(item),
@@ -81,9 +81,8 @@ impl<T> Condition<T> {
         }
     }
 
-    /// Returns the text of the condition for a DynamoDB expression. The text can be joined to
-    /// another condition by `AND` without parentheses: a condition with `OR` already has
-    /// parentheses, and DynamoDB refuses doubled parentheses.
+    /// A condition with `OR` already has parentheses, so the caller can join the text to other
+    /// conditions by `AND`. DynamoDB refuses doubled parentheses.
     pub(crate) fn render(&self, table: &Arc<str>, to: &mut Placeholders) -> Result<String, Error> {
         self.test.render(to).map_err(|ConditionFault { attribute, source }| {
             Error::Encode(CodecError::new(Arc::clone(table), source.clone().in_field(&attribute.to_string())))
@@ -105,7 +104,7 @@ impl<T> Clone for Condition<T> {
     }
 }
 
-/// The `Debug` output of a condition contains the text and the attribute names, but no operands.
+/// The `Debug` output of a condition contains no operands, because operands are user data.
 impl<T> fmt::Debug for Condition<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut placeholders = Placeholders::without_content();
@@ -118,20 +117,16 @@ impl<T> fmt::Debug for Condition<T> {
     }
 }
 
-/// A part of a condition that is true or false, for example one comparison.
 #[derive(Clone)]
 pub(super) enum Test {
     Exists(DocumentPath),
     Absent(DocumentPath),
-    /// A comparison of an attribute with an operand, by an operator such as `<`.
+    /// A comparison by an operator in DynamoDB's notation, for example `<>`.
     Compare(Operand, &'static str, AttributeValue),
     Between(Operand, AttributeValue, AttributeValue),
     In(DocumentPath, Vec<AttributeValue>),
-    /// A call of the DynamoDB function with the given name, for example `contains`, with an
-    /// attribute and an operand.
+    /// A call of the DynamoDB function with the given name, for example `contains`.
     Function(&'static str, DocumentPath, AttributeValue),
-    /// A comparison whose operand cannot be encoded: the attribute of the comparison, and the error
-    /// of the encoding.
     Fault(DocumentPath, SerdeError),
     All(Vec<Test>),
     Any(Vec<Test>),
@@ -141,14 +136,10 @@ pub(super) enum Test {
 /// The left side of a comparison: the value or the size of an attribute.
 #[derive(Clone)]
 pub(super) enum Operand {
-    /// The value of an attribute.
     Value(DocumentPath),
-    /// The size of an attribute.
     Size(DocumentPath),
 }
 
-/// A comparison whose operand cannot be encoded: the compared attribute, and the error of the
-/// encoding.
 pub(super) struct ConditionFault<'a> {
     attribute: &'a DocumentPath,
     source: &'a SerdeError,
@@ -164,8 +155,8 @@ impl Operand {
 }
 
 impl Test {
-    /// Returns the condition that the attribute equals the operand. Serde reads both a missing
-    /// attribute and a null as `None`, so a missing attribute equals a null operand.
+    /// Serde reads both a missing attribute and a null as `None`, so a missing attribute equals a
+    /// null operand.
     pub(super) fn equal(path: DocumentPath, operand: AttributeValue) -> Self {
         let null = operand.is_null();
         Self::or_absent(null, path.clone(), Self::Compare(Operand::Value(path), "=", operand))
@@ -173,8 +164,6 @@ impl Test {
 
     pub(super) fn not_equal(path: DocumentPath, operand: AttributeValue) -> Self {
         let null = operand.is_null();
-        // Serde reads both a missing attribute and a null as `None`, so the code treats a missing
-        // attribute as equal to a null.
         let exists = null.then(|| Self::Exists(path.clone()));
         let differs = Self::Compare(Operand::Value(path), "<>", operand);
         match exists {
@@ -189,8 +178,6 @@ impl Test {
     }
 
     fn or_absent(null: bool, path: DocumentPath, test: Self) -> Self {
-        // Serde reads both a missing attribute and a null as `None`, so a missing attribute and a
-        // null both equal the operand `None`.
         if null { Self::Any(vec![Self::Absent(path), test]) } else { test }
     }
 

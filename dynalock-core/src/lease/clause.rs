@@ -1,6 +1,3 @@
-//! The conditions and update expressions of the lease protocol, for the requests that change lease
-//! rows and for the writes of leased items. All functions of the module `clause` are pure.
-
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -16,16 +13,13 @@ use crate::{
     model::{LockModel, Model},
 };
 
-/// How a write of an item treats the lease of the item.
 #[derive(Debug, Clone)]
 pub(crate) enum LeaseClause {
-    /// The type has no leases, or the caller asked the write to ignore leases.
     Ignoring,
-    /// A write by a caller that does not hold the lease. The write removes an expired owner, so
-    /// that a delayed heartbeat cannot renew the expired lease.
+    /// The write comes from a caller that does not hold the lease.
     Outside {
-        /// A lease whose end is before this time, in epoch milliseconds, counts as expired. `None`
-        /// means that no lease counts as expired.
+        /// The time, in epoch milliseconds, with which the condition compares the end of the lease.
+        /// With `None`, even an expired owner blocks the write.
         expired_before: Option<u64>,
     },
     Holder(HolderProof),
@@ -39,18 +33,11 @@ pub(crate) struct HolderProof {
     pub(crate) effect: LeaseEffect,
 }
 
-/// The effect of a holder's write on the lease.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum LeaseEffect {
     Keep,
-    /// The write renews the lease like a heartbeat.
-    Renew {
-        beat: u64,
-        until: u64,
-    },
-    Release {
-        now: u64,
-    },
+    Renew { beat: u64, until: u64 },
+    Release { now: u64 },
 }
 
 /// The effect of a holder's write on the lease, before the library makes the request.
@@ -66,10 +53,10 @@ pub(crate) enum AfterWrite {
 #[derive(Debug, Clone)]
 pub(crate) enum Expired {
     Nobody,
-    /// The request may take over any lease that ended before this time in epoch milliseconds.
+    /// The request may take over any lease that ended before the given time, in epoch milliseconds.
     EndedBefore(u64),
-    /// The request may take over the observed lease if the lease attributes in the row have not
-    /// changed since the last read.
+    /// The request may take over the observed lease if the lease attributes in the row are
+    /// unchanged.
     Silent(Box<Observation>),
 }
 
@@ -82,8 +69,6 @@ pub(crate) struct LeaseUpdate {
 }
 
 impl LeaseClause {
-    /// Returns `None` if the write ignores leases, or if items of the type do not contain their
-    /// leases.
     pub(crate) fn condition(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
         self.condition_of(&model.lock_in_item()?, to)
     }
@@ -92,7 +77,6 @@ impl LeaseClause {
         model.lock_in_item().map(|lock| self.effect_of(&lock, to)).unwrap_or_default()
     }
 
-    /// Changes the lease attributes of an item in memory as the write changes the stored item.
     pub(crate) fn apply(&self, model: &Model, item: &mut Item) {
         let mut to = Placeholders::default();
         let LeaseUpdate { set, remove, leave } = self.effect(model, &mut to);
@@ -107,15 +91,12 @@ impl LeaseClause {
         }
     }
 
-    /// Returns the condition on the separate lease row, or `None` if the write ignores leases or
-    /// the type has no separate leases.
     pub(crate) fn row_condition(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
         self.condition_of(&model.lock_in_row()?, to)
     }
 
-    /// Returns the update expression for the separate lease row, or `None` if a condition check of
-    /// the row is enough. A condition check changes nothing in the row, and creates no row for an
-    /// item that was never leased.
+    /// Returns `None` if a condition check of the lease row is enough. A condition check creates no
+    /// lease row for an item that was never leased.
     pub(crate) fn row_update(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
         let lock = model.lock_in_row()?;
         match self {
@@ -170,24 +151,22 @@ impl HolderProof {
             }
             (LeaseEffect::Release { now }, GrantKind::Fair) => {
                 let now = to.value(number(now));
-                // A holder that releases the lease does not know whether the queue has another
-                // entry. If the write leaves an empty queue, a background task removes the queue
-                // later.
+                // The holder does not know whether the queue has another entry, so the write
+                // removes only the head.
                 let mut update = next_turn(lock, Waiters::Some, now, to);
                 // A PutItem of the whole item cannot compute the next fence, so the write contains
-                // the fence as a constant. A constant fence is correct, because the condition of
-                // the write requires that the stored fence has not changed.
+                // the fence as a constant. The condition of the write requires that the stored
+                // fence has not changed.
                 update.set.push((to.name(lock.fence), to.value(number(self.fence))));
-                // If the reply to the write is lost, the attribute that names the released owner
-                // shows that DynamoDB applied the write.
+                // After a lost reply, the released owner in the item proves that DynamoDB applied
+                // the write.
                 update.set.push((to.name(lock.released), to.value(text(&self.owner))));
                 update
             }
         }
     }
 
-    /// Returns the reason why the lease is lost, or `None` if the holder still has the lease. `met`
-    /// is the item or lease row that DynamoDB returned when it refused the request.
+    /// `met` is the item or the lease row that DynamoDB returned with the refusal.
     pub(crate) fn lost(&self, lock: LockModel, met: Option<&Item>) -> Option<Lost> {
         let Some(item) = met else { return Some(Lost::Deleted) };
         let record = LockRecord::read(&lock, item);
@@ -207,7 +186,7 @@ impl HolderProof {
 }
 
 impl LeaseUpdate {
-    /// Returns `None` if the request changes nothing. `terms` are assignments of computed values.
+    /// `terms` are assignments whose values DynamoDB computes.
     pub(super) fn text(self, terms: Vec<String>) -> Option<String> {
         let Self { set, remove, leave } = self;
         let (has_set, has_remove) = (!set.is_empty() || !terms.is_empty(), !remove.is_empty() || leave.is_some());
@@ -242,8 +221,6 @@ pub(super) fn not_owned(lock: &LockModel, expired: &Expired, to: &mut Placeholde
     }
 }
 
-/// Returns the condition that the owner's lease has ended, or `None` if the request must not take
-/// over a lease.
 pub(super) fn has_expired(lock: &LockModel, expired: &Expired, to: &mut Placeholders) -> Option<String> {
     match expired {
         Expired::Nobody => None,
@@ -275,8 +252,7 @@ pub(super) fn queue_is_empty(lock: &LockModel, to: &mut Placeholders) -> String 
     format!("attribute_not_exists({}[0])", to.name(lock.queue))
 }
 
-/// An acquire request contains the condition, so that DynamoDB refuses a delayed duplicate of the
-/// request after the release.
+/// The condition makes DynamoDB refuse a delayed duplicate of an acquire request after the release.
 pub(super) fn not_released(lock: &LockModel, owner: Value, to: &mut Placeholders) -> String {
     format!("{} <> {owner}", to.name(lock.released))
 }
@@ -293,15 +269,14 @@ pub(super) fn held(lock: &LockModel, kind: GrantKind, owner: Value, fence: u64, 
     format!("{} AND {} = {fence}", is_holder(lock, kind, owner, to), to.name(lock.fence))
 }
 
-/// The comparison of the heartbeat numbers is strict, because two processes that have resumed the
-/// same lock token may send the same number. If the condition of a heartbeat required exactly the
-/// previous heartbeat number, the holder would lose its lease after a lost reply.
+/// Two processes with the same lock token may send the same heartbeat number, so the comparison is
+/// strict. The condition of a heartbeat accepts any lower number, because the holder does not know
+/// whether DynamoDB has applied a heartbeat whose reply was lost.
 pub(super) fn beat_is_below(lock: &LockModel, kind: GrantKind, beat: Value, to: &mut Placeholders) -> String {
     let name = to.name(lock.beat);
     match kind {
         GrantKind::Plain => format!("{name} < {beat}"),
-        // Before the first heartbeat of the queue's head, the row of the lock has no heartbeat
-        // number.
+        // Before the first heartbeat of a queue's head, the lock's row has no heartbeat number.
         GrantKind::Fair => format!("(attribute_not_exists({name}) OR {name} < {beat})"),
     }
 }
@@ -311,7 +286,6 @@ pub(super) fn renewed(lock: &LockModel, beat: Value, until: u64, to: &mut Placeh
     LeaseUpdate { set: vec![(to.name(lock.beat), beat), until], ..LeaseUpdate::default() }
 }
 
-/// The lock is held without a queue.
 pub(super) fn released(lock: &LockModel, owner: Value, to: &mut Placeholders) -> LeaseUpdate {
     LeaseUpdate { set: vec![(to.name(lock.released), owner)], ..without_owner(lock, to) }
 }
@@ -329,13 +303,11 @@ pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut
     }
 }
 
-/// Returns the assignment that stores the next fence in the row of a lock. The first fence of a row
-/// is one more than the current time in epoch milliseconds.
 pub(super) fn next_fence(lock: &LockModel, now: Value, to: &mut Placeholders) -> String {
     let (fence, one) = (to.name(lock.fence), to.value(number(1)));
-    // After a delete of the lock's row, a new row must not reuse old fences. The current time is
-    // higher than the fences of a deleted row, unless the lock was granted more than once per
-    // millisecond on average.
+    // A new row must not reuse the fences of a deleted row, so the first fence depends on the
+    // current time. The current time is higher than the fences of a deleted row, unless the lock
+    // was granted more than once per millisecond on average.
     format!("{fence}=if_not_exists({fence},{now})+{one}")
 }
 

@@ -1,5 +1,3 @@
-//! The state and the release of a held lock.
-
 use std::{
     future::{Future, poll_fn},
     pin::pin,
@@ -35,15 +33,13 @@ pub(crate) struct Grant {
     pub(crate) connection: Arc<Connection>,
     pub(crate) row: Row,
     pub(crate) options: LeaseOptions,
-    /// The time limit of a call of `extend` or `resume`, with all repetitions of the heartbeat.
+    /// The time limit of a call of `extend` or `resume`, including repeated heartbeats.
     pub(super) deadline: Duration,
     pub(crate) kind: GrantKind,
     pub(crate) owner: Arc<str>,
     pub(crate) fence: u64,
     /// The fence of the previous holder, if the acquire call took over an expired lease.
     pub(crate) taken_over: Option<u64>,
-    /// `Duplicate::Possible` if DynamoDB may still receive a delayed duplicate of the request that
-    /// added the holder's entry to the queue.
     duplicate: Duplicate,
     pub(super) granted: Instant,
     lease: Mutex<LeaseState>,
@@ -51,7 +47,6 @@ pub(crate) struct Grant {
     pub(super) span: Span,
 }
 
-/// The fields of a [`Grant`] that come from DynamoDB's answer to a request, or from a lock token.
 pub(crate) struct GrantFields {
     pub(crate) kind: GrantKind,
     pub(crate) owner: Arc<str>,
@@ -67,24 +62,21 @@ pub(crate) struct GrantFields {
 #[derive(Debug, Clone)]
 pub(super) struct LeaseState {
     pub(super) beat: u64,
-    /// The end of the lease by the monotonic clock of this machine. The lease of the holder begins
-    /// just before the holder sends the request that acquires or renews the lease.
+    /// The end of the lease, counted from just before the request that acquired or last renewed the
+    /// lease.
     deadline: Instant,
     pub(super) trouble: Option<Arc<str>>,
-    /// `Waiters::Some` if the last received row of the lock showed a waiter behind the holder.
     pub(super) waiters: Waiters,
-    /// The effect of the guard's last write. If DynamoDB refuses a heartbeat because a write of the
-    /// guard has ended the lease, the lock counts as released, and not as lost.
+    /// The effect of the last write that the guard may have sent.
     pub(super) ends: AfterWrite,
 }
 
-/// The difference between the heartbeat numbers of two processes that use the same lock token. In
-/// practice, a process sends fewer than 2^20 heartbeats within one ttl. A delayed heartbeat of the
-/// previous process has a lower number than each heartbeat of the process that resumes the token.
+/// A process adds `BEAT_STRIDE` to the heartbeat number of another process with the same lock
+/// token. Heartbeats that the other process has already sent then have lower numbers, because no
+/// process sends 2^20 heartbeats within a ttl.
 const BEAT_STRIDE: u64 = 1 << 20;
 
 impl GrantFields {
-    /// The holder has sent no heartbeat and has seen no waiter.
     pub(crate) fn new(kind: GrantKind, owner: Arc<str>, fence: u64, sent: Instant) -> Self {
         let (waiters, duplicate) = (Waiters::None, Duplicate::Impossible);
         Self { kind, owner, fence, taken_over: None, beat: 0, waiters, duplicate, sent }
@@ -119,8 +111,6 @@ impl Grant {
         })
     }
 
-    /// Delayed heartbeats of the previous process may still reach DynamoDB, so the first heartbeat
-    /// number is far above the number in the token.
     pub(crate) fn resumed(
         connection: &Arc<Connection>,
         deadline: Duration,
@@ -146,16 +136,14 @@ impl Grant {
         }
     }
 
-    /// The remaining time of a lost lock is zero.
     pub(crate) fn remaining(&self) -> Duration {
-        match self.lost_now() {
+        match &*self.lost.borrow() {
             Some(_) => Duration::ZERO,
             None => self.lease().deadline.saturating_duration_since(clock::now()),
         }
     }
 
-    /// Returns the reason why the lock is lost, or `None` if the lock is held. The first call of
-    /// `lost_now` after the end of the lease records the reason.
+    /// The first call of `lost_now` after the end of the lease records the loss of the lock.
     pub(crate) fn lost_now(&self) -> Option<Lost> {
         if let Some(lost) = &*self.lost.borrow() {
             return Some(lost.clone());
@@ -177,9 +165,8 @@ impl Grant {
                     return lost;
                 }
                 let left = self.lease().deadline.saturating_duration_since(clock::now());
-                // The code ignores the result of `within`, because the loop itself tests whether
-                // the lock is lost. The watch channel stays open, because `self` owns the sender of
-                // the channel.
+                // The result of `within` does not matter, because the loop itself tests whether the
+                // lock is lost.
                 let _ = clock::within(left, changes.changed()).await;
             }
         });
@@ -190,7 +177,6 @@ impl Grant {
         .await
     }
 
-    /// Each write that renews the lease has a new heartbeat number.
     pub(crate) fn holder(&self, after: AfterWrite) -> HolderProof {
         self.lease().ends = after;
         let effect = match after {
@@ -200,7 +186,6 @@ impl Grant {
         HolderProof { effect, ..self.guard() }
     }
 
-    /// The returned proof is for a transaction that does not write the leased item.
     pub(crate) fn guard(&self) -> HolderProof {
         HolderProof { kind: self.kind, owner: Arc::clone(&self.owner), fence: self.fence, effect: LeaseEffect::Keep }
     }
@@ -220,9 +205,8 @@ impl Grant {
         lease.beat
     }
 
-    /// Records what the lock's row shows after DynamoDB refused a request of the holder: the loss of
-    /// the lock, or the heartbeat number of another process with the same lock token. The number of
-    /// the holder's next heartbeat must exceed the number in the row.
+    /// Records what the row `met` of a refused request shows: the loss of the lock, or a heartbeat
+    /// number that the holder's next heartbeat must exceed.
     pub(crate) fn learn(&self, met: Option<&Item>) {
         match self.lease_error(met) {
             Some(Error::Lost(lost)) => drop(self.lose(lost)),
@@ -231,9 +215,8 @@ impl Grant {
         }
     }
 
-    /// Returns the reason why DynamoDB refused a request of the holder, or `None` if the row shows
-    /// that the guard still holds the lock. A reason that the guard has recorded earlier takes
-    /// precedence over the reason in the row.
+    /// Returns `None` if the row `met` shows that the holder still has the lock. A loss that the guard
+    /// has recorded earlier takes precedence over the loss in the row.
     pub(crate) fn lease_error(&self, met: Option<&Item>) -> Option<Error> {
         if let Some(lost) = self.guard().lost(self.row.layout, met) {
             let lost = if self.shows_own_release(met) { Lost::Released } else { lost };
@@ -250,14 +233,12 @@ impl Grant {
         let stored = LockRecord::of(&self.row.layout, met).beat.unwrap_or(0);
         let mut lease = self.lease();
         if stored >= lease.beat {
-            // Delayed heartbeats of another process with the same lock token may still reach
-            // DynamoDB, so the next heartbeat number is far above the stored number.
             lease.beat = stored.saturating_add(BEAT_STRIDE);
         }
     }
 
-    /// The row looks the same after a release by the guard and after an operator has broken the
-    /// lock, so only a guard that may have sent a release counts the row as its own release.
+    /// A lock that an operator has broken has the same row as a released lock. Only a guard that
+    /// may have sent a release treats the row as proof of a release by the holder.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
         self.lease().ends != AfterWrite::Renew && released.is_some_and(|owner| **owner == *self.owner)
@@ -265,8 +246,8 @@ impl Grant {
 
     /// The release of a lost lock is not an error.
     pub(crate) async fn release(&self, over: &Arc<Connection>) -> Result<(), Error> {
-        // The guard records the release before it sends the release request, so that code that
-        // watches the lock stops before the next holder starts.
+        // The guard records the release before it sends the request, so that code that watches the
+        // lock stops before the next holder starts.
         self.end_by_release();
         let limits = Limits { deadline: self.options.ttl, ..Limits::default() };
         let mut attempts = Attempts::new(over, limits);
@@ -276,7 +257,6 @@ impl Grant {
         }
     }
 
-    /// Releases a lock without a queue, and shares the row with the waiters of this process.
     async fn release_plain(&self, attempts: &mut Attempts) -> Result<(), Error> {
         let mut sent = clock::now();
         let request = || {
@@ -292,7 +272,7 @@ impl Grant {
                 waiters.share_release(table, key, self.fence, seen);
             }
             // The row no longer contains the holder: an earlier attempt has released the lock, or
-            // another caller or an operator has removed the holder.
+            // another caller has removed the holder.
             Answered::Refused(item) => {
                 waiters.share(table, key, || SeenRow { item, sent, source: RowSource::ConsistentRead });
             }
@@ -300,14 +280,13 @@ impl Grant {
         Ok(())
     }
 
-    /// Removes the holder's entry from the queue, or the whole queue if no caller waits. If the
-    /// holder has seen no waiter, the holder first reads the lock's row, because a refused removal
-    /// of the whole queue would cost another write.
+    /// A refused removal of the whole queue would cost more than a read, so a holder that has seen
+    /// no waiter first reads the lock's row.
     async fn leave_queue(&self, attempts: &mut Attempts, over: &Arc<Connection>) -> Result<(), Error> {
         let seen = self.lease().waiters;
         let waiters = match seen {
-            // If the holder cannot read the row, the holder removes only its own queue entry,
-            // because callers may wait behind the entry.
+            // After a failed read, callers may wait behind the holder, so the holder removes only
+            // its own entry.
             Waiters::None => self.read(over, false).await.map_or(Waiters::Some, |record| record.waiters()),
             Waiters::Some => Waiters::Some,
         };
@@ -315,8 +294,8 @@ impl Grant {
         dequeue(&self.row, attempts, &reason, waiters, &self.options).await.map(drop)
     }
 
-    /// Removes a queue without entries. A write that releases a leased item may leave an empty
-    /// queue, because the holder does not know whether another caller waits for the lock.
+    /// A commit removes the holder's entry without a read of the queue, so the commit may leave an
+    /// empty queue.
     pub(crate) async fn sweep_queue(&self, over: &Arc<Connection>) {
         let record = self.read(over, true).await;
         if record.is_some_and(|record| record.has_empty_queue && record.fence == Some(self.fence)) {
@@ -334,16 +313,13 @@ impl Grant {
         Some(LockRecord::of(&self.row.layout, row.as_ref()))
     }
 
-    /// Records that the guard has released the lock. If the lock was lost before the release, the
-    /// reason of the loss stays recorded.
     pub(crate) fn end_by_release(&self) {
         if self.lost_now().is_none() {
             self.lose(Lost::Released);
         }
     }
 
-    /// Records the reason why the lock is lost, and returns the recorded reason. A later reason
-    /// never replaces the first recorded reason of the loss.
+    /// Returns the first recorded reason of the loss, which a later reason never replaces.
     pub(crate) fn lose(&self, lost: Lost) -> Lost {
         let mut cause = lost;
         let is_first = self.lost.send_if_modified(|slot| match slot {
@@ -363,8 +339,7 @@ impl Grant {
     }
 
     pub(super) fn lease(&self) -> MutexGuard<'_, LeaseState> {
-        // A panic cannot leave the lease state half-written, so the code ignores that the mutex is
-        // poisoned.
+        // A panic cannot leave the lease state half-written, so a poisoned mutex is harmless.
         self.lease.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

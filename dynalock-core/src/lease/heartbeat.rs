@@ -1,5 +1,3 @@
-//! Renews the lease of a held lock by heartbeats.
-
 use std::{sync::Arc, time::Duration};
 
 use super::{clause::AfterWrite, grant::Grant, record::LockRecord, row::HeartbeatFields};
@@ -11,32 +9,28 @@ use crate::{
     telemetry::{self, in_lease},
 };
 
-/// The maximum pause between the heartbeats of one call by the holder, for example of `extend`.
+/// The maximum pause between two heartbeats of a call such as `extend`. With a ttl of hours, the
+/// usual pause of `ttl / 40` would last minutes.
 const LONGEST_PAUSE_OF_CALLS: Duration = Duration::from_millis(250);
 
-/// The result of a heartbeat while the lock is held.
 enum BeatResult {
     Renewed,
-    /// DynamoDB refused the heartbeat, because the row of the lock already had an equal or higher
-    /// heartbeat number. Another process with the same lock token may have stored the higher
-    /// heartbeat number. The refusal of a heartbeat does not show how long the lease lasts.
+    /// DynamoDB refused the heartbeat, because the lock's row already had an equal or higher
+    /// heartbeat number, for example from another process with the same lock token.
     Overtaken,
 }
 
 impl Grant {
-    /// Sends heartbeats until DynamoDB applies a heartbeat, until the lease ends, or until the
-    /// deadline of the call.
+    /// Repeats the heartbeat until DynamoDB applies a heartbeat, until the lease ends, or until the
+    /// deadline.
     pub(crate) async fn beat(&self) -> Result<(), Error> {
         self.renew(&self.connection, None, self.deadline, self.pause_of_calls()).await
     }
 
-    /// Sends heartbeats like [`beat`](Self::beat), with a payload for the lock's row. Only the end
-    /// of the lease limits the call.
     pub(crate) async fn beat_with(&self, payload: Option<&[u8]>) -> Result<(), Error> {
         self.renew(&self.connection, payload, Duration::MAX, self.pause_of_calls()).await
     }
 
-    /// The upper limit lets a call end soon, even if the lease lasts for hours.
     fn pause_of_calls(&self) -> Duration {
         self.pause().min(LONGEST_PAUSE_OF_CALLS)
     }
@@ -45,7 +39,6 @@ impl Grant {
         self.options.ttl / 40
     }
 
-    /// Returns an error at once if a repetition of the heartbeat cannot succeed.
     async fn renew(
         &self,
         connection: &Arc<Connection>,
@@ -96,7 +89,6 @@ impl Grant {
         }
     }
 
-    /// A heartbeat is one request without a retry.
     async fn beat_once(
         &self,
         call_cost: Option<Arc<CallCost>>,
@@ -108,8 +100,7 @@ impl Grant {
         // lets a slow request succeed.
         let patience = (self.options.ttl / 10).max((self.options.ttl / 4).min(Duration::from_millis(500)));
         let limits = Limits { attempt_timeout: patience, deadline: self.options.ttl, ..Limits::of_one_request() };
-        // The holder measures the renewed lease from a time before the heartbeat, and a waiter
-        // measures it from a time after the heartbeat.
+        // The renewed lease counts from a time before the holder sends the heartbeat.
         let sent = clock::now();
         let mut attempts = Attempts::on(call_cost, connection, limits).with_purpose(Purpose::Heartbeat);
         let answer = attempts.write(|| {
@@ -137,14 +128,13 @@ impl Grant {
     /// Sends heartbeats until the lock is lost, until the guard of the lock is dropped, or until
     /// the lock has been held for `max_hold`.
     pub(crate) async fn keep(self: Arc<Self>, over: Arc<Connection>) {
-        // The heartbeat task has a weak reference to the grant, so that the task does not keep the
-        // lock of a dropped guard alive.
+        // The heartbeat task has only a weak reference to the grant, so a dropped guard ends the
+        // heartbeats.
         let grant = Arc::downgrade(&self);
         let mut rng = random::generator();
         let ttl = self.options.ttl;
         // The next heartbeat is due a third of a ttl after the last acknowledged heartbeat was
-        // sent. A slow answer to a heartbeat shortens the pause before the next heartbeat by the
-        // time that the answer took.
+        // sent.
         let next = |remaining: Duration| remaining.saturating_sub(ttl / 3 * 2).max(ttl / 40);
         let mut pause = next(self.remaining());
         let last = self.options.max_hold.and_then(|longest| self.granted.checked_add(longest));
@@ -160,9 +150,7 @@ impl Grant {
             pause = match in_lease(&grant.span, "heartbeat", table, renewal).await {
                 Ok(()) => next(grant.remaining()),
                 Err(Error::Lost(_)) => return,
-                // After an error, the heartbeat task continues to send heartbeats until the lease
-                // ends, because the cause of the error, for example expired credentials, may be
-                // temporary.
+                // The cause of the error, for example expired credentials, may be temporary.
                 Err(_) => ttl / 12,
             };
         }

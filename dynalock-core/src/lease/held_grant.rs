@@ -1,5 +1,3 @@
-//! A held lock, with the task that sends the heartbeats of the lock.
-
 use std::{future::Future, io, pin::pin, sync::Arc};
 
 use futures_util::future::{Either, select};
@@ -14,8 +12,8 @@ use crate::{
     telemetry::{continued, detached, in_lease},
 };
 
-/// A held lock. Unless heartbeats are off, a background task renews the lease while the `HeldGrant`
-/// exists. When the `HeldGrant` is dropped, a background task tries to release the lock.
+/// While a `HeldGrant` exists, a background task renews the lease, unless heartbeats are off. The
+/// drop of a `HeldGrant` starts a release in the background.
 pub(crate) struct HeldGrant {
     pub(crate) grant: Arc<Grant>,
     heartbeat: Option<AbortHandle>,
@@ -30,19 +28,18 @@ pub(crate) struct KeptGrant {
     pub(crate) row: Option<Item>,
 }
 
-/// The tokio runtime on which a lock is renewed and released in the background, and the connection
-/// of this runtime.
+/// The runtime and the connection for the heartbeats and the release of a lock.
 #[derive(Debug, Clone)]
 pub(crate) struct Background {
     runtime: Handle,
     connection: Arc<Connection>,
-    /// The heartbeat thread, which runs as long as a lock refers to the thread.
+    /// The reference to the heartbeat thread keeps the thread running.
     _thread: Option<Arc<Thread>>,
 }
 
 impl Background {
-    /// Starts the heartbeat thread if `heartbeat` is [`Heartbeat::Thread`]. An acquire call starts
-    /// the heartbeat thread before it sends a request, so that a failed start leaves no lock held.
+    /// An acquire call starts the heartbeat thread before the first request, so that a failed start
+    /// leaves no lock held.
     pub(crate) fn start(heartbeat: Heartbeat, connection: &Arc<Connection>) -> Result<Self> {
         match heartbeat {
             Heartbeat::Task | Heartbeat::Off => {
@@ -63,11 +60,9 @@ impl Background {
         &self.connection
     }
 
-    /// Returns a future that releases the lock, and that keeps the heartbeat thread alive until the
-    /// release is done.
     fn release(&self, grant: &Arc<Grant>) -> impl Future<Output = Result<()>> + Send + use<> {
-        // `release` records the release of the lock before the returned future runs. Code that
-        // watches the lock learns of the release even if the tokio runtime of the lock has ended.
+        // The code records the release at once, because the returned future never runs if the
+        // runtime of the lock has ended.
         grant.end_by_release();
         let (background, grant) = (self.clone(), Arc::clone(grant));
         async move { grant.release(background.connection()).await }
@@ -88,15 +83,14 @@ impl HeldGrant {
         self.releasing().await
     }
 
-    /// Starts the release of the lock. If the caller drops the returned future, the release
-    /// continues.
+    /// The release continues if the caller drops the returned future.
     pub(crate) fn releasing(mut self) -> impl Future<Output = Result<()>> + Send + 'static {
         self.end();
         let release = continued(self.background.release(&self.grant));
         let released = self.background.runtime.spawn(release);
-        // The caller may wait on a different tokio runtime than the runtime of the lock, which may
-        // end or stand still. A release ends by itself after a read of at most a quarter of the ttl
-        // and requests for at most one ttl.
+        // The runtime of the lock may have ended or may be blocked, so the wait for the release
+        // needs a limit. A release takes at most a quarter of a ttl for a read, and one ttl for the
+        // other requests.
         let limit = self.grant.options.ttl.saturating_mul(3) / 2;
         async move {
             let answer = clock::within(limit, released).await;
@@ -104,7 +98,6 @@ impl HeldGrant {
         }
     }
 
-    /// Stops the heartbeats, and disables the release by a drop of the guard.
     pub(crate) fn end(&mut self) {
         if let Some(heartbeat) = &self.heartbeat {
             heartbeat.abort();
@@ -112,8 +105,7 @@ impl HeldGrant {
         self.is_held = false;
     }
 
-    /// Stops the heartbeats after a write has released the lease. The write that releases a lease
-    /// may leave an empty queue, which a background task removes.
+    /// A write of the caller has already released the lease.
     pub(crate) fn end_released(&mut self) {
         self.end();
         self.grant.end_by_release();
@@ -130,8 +122,8 @@ impl Drop for HeldGrant {
     fn drop(&mut self) {
         if self.is_held {
             self.end();
-            // If the tokio runtime of the lock has ended, the release task never runs, and the
-            // lease expires.
+            // If the runtime of the lock has ended, the release task never runs, and the lease
+            // expires.
             let (grant, release) = (&self.grant, self.background.release(&self.grant));
             let release = in_lease(&grant.span, "release", Arc::clone(&grant.row.table), release);
             self.background.runtime.spawn(release);
@@ -139,7 +131,6 @@ impl Drop for HeldGrant {
     }
 }
 
-/// Runs `work`, and drops `work` if the lock is lost.
 pub(crate) async fn run<O>(lost: impl Future<Output = Lost> + Send, work: impl Future<Output = O> + Send) -> Result<O> {
     // `select` polls `lost` before `work`, so no step of `work` runs after the loss of the lock.
     match select(pin!(lost), pin!(work)).await {

@@ -1,7 +1,5 @@
-//! The macro `lease_methods`, which implements the same settings for several builders.
-
-/// Implements the settings of a lease for one builder. A macro call has the same parts as a call of
-/// `limit_methods!`, and also names the struct with the fields `options` and `owner`.
+/// Implements the settings of a lease for one builder. A call of `lease_methods!` has the arguments
+/// of `limit_methods!`, and also names the struct with the fields `options` and `owner`.
 macro_rules! lease_methods {
     ($this:ident, $lease:tt, $limits:tt, $example:tt, $($(#[$more:meta])* $method:ident;)+) => {
         $($crate::lease::lease_methods!(@$method $this $lease $limits $example $(#[$more])*);)+

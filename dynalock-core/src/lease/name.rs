@@ -1,14 +1,9 @@
-//! The names of lock rows. The name of a lock's row is the name of the lock. If the lock has a
-//! namespace, the name of the row ends with a separator and the namespace.
-
 use std::sync::Arc;
 
 use crate::key::MAX_PARTITION_BYTES;
 
-/// The character U+001F (unit separator), which no name and no namespace of a lock may contain.
 const SEPARATOR: char = '\u{1f}';
 
-/// Returns the reason as an error if the name or the namespace of the lock is invalid.
 pub(crate) fn row_name(name: &str, namespace: Option<&str>) -> Result<Arc<str>, &'static str> {
     if name.is_empty() || namespace == Some("") {
         return Err("it is empty");
@@ -26,7 +21,8 @@ pub(crate) fn row_name(name: &str, namespace: Option<&str>) -> Result<Arc<str>, 
     Ok(row_name)
 }
 
-/// Returns the name of a lock in the form that errors show, or `None` for an empty name.
+/// Returns the text by which errors name the lock. An empty `row_name` means that errors must not
+/// name the lock.
 pub(crate) fn shown(row_name: &str) -> Option<Arc<str>> {
     match parts(row_name) {
         ("", _) => None,

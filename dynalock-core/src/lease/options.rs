@@ -106,8 +106,7 @@ pub(crate) struct LeaseOptions {
     pub(crate) expiry: Expiry,
     pub(crate) heartbeat: Heartbeat,
     pub(crate) max_hold: Option<Duration>,
-    /// The shortest and the longest interval between two reads by a waiter, or `None` for the
-    /// default intervals.
+    /// With `None`, a waiter uses the default intervals between two reads.
     pub(crate) refresh: Option<Refresh>,
     /// A number of milliseconds that tests add to the clock of this machine.
     pub(crate) skew_millis: i64,
@@ -127,12 +126,10 @@ impl LeaseOptions {
         Self { ttl: model.lock.map_or(Self::TTL, |lock| lock.ttl.min(Self::LONGEST)), ..Self::default() }
     }
 
-    /// The longest allowed ttl: 366 days. With a ttl much longer than a year, the end of a lease
-    /// could exceed the range of a clock.
+    /// With a ttl much longer than a year, the end of a lease could exceed the range of a clock.
     pub(crate) const LONGEST: Duration = Duration::from_hours(366 * 24);
 
-    /// The shortest allowed ttl. The smallest unit in which the library stores the end of a lease
-    /// is one millisecond.
+    /// The smallest unit in which the library stores the end of a lease is one millisecond.
     const SHORTEST: Duration = Duration::from_millis(1);
 
     pub(crate) fn check(&self) -> Result<(), Error> {
@@ -147,7 +144,7 @@ impl LeaseOptions {
         }
     }
 
-    /// Returns the default wait, which is long enough to take over the lease of a crashed holder.
+    /// The default wait is long enough to take over the lease of a crashed holder.
     pub(crate) fn default_wait(&self) -> Wait {
         let skew = match self.expiry {
             Expiry::Clock { max_skew } => max_skew,
@@ -160,8 +157,8 @@ impl LeaseOptions {
         clock::epoch_millis().saturating_add_signed(self.skew_millis)
     }
 
-    /// Returns a time in epoch milliseconds: a caller may take over any lease that ended before the
-    /// returned time. Returns `None` under [`Expiry::Observed`], which does not compare clocks.
+    /// Returns the time, in epoch milliseconds, before which a lease must have ended for a
+    /// takeover. Returns `None` under [`Expiry::Observed`], which compares no clocks.
     pub(crate) fn expired_before(&self) -> Option<u64> {
         match self.expiry {
             Expiry::Clock { max_skew } => Some(self.now().saturating_sub(clock::millis(max_skew))),
@@ -169,10 +166,9 @@ impl LeaseOptions {
         }
     }
 
-    /// Returns the time (epoch milliseconds) from which an error message counts the remaining time
-    /// of a lease. Under [`Expiry::Clock`], returns the current time minus `max_skew`, because a
-    /// lease can be taken over only `max_skew` after its stored end. Under [`Expiry::Observed`],
-    /// returns the current time.
+    /// Returns the time, in epoch milliseconds, from which errors count the remaining time of a
+    /// lease. Under [`Expiry::Clock`], a takeover is possible only `max_skew` after the end of the
+    /// lease, so `passed` returns the current time minus `max_skew`.
     pub(crate) fn passed(&self) -> u64 {
         self.expired_before().unwrap_or_else(|| self.now())
     }

@@ -8,9 +8,9 @@ use crate::error::{Error, InvalidSetting};
 #[non_exhaustive]
 pub struct AnyOrder;
 
-/// The order type of a request for any one of several leases.
-/// [`Repository::lock_any`](crate::Repository::lock_any) returns a request with the order type
-/// `AnyOne`. A request for any one of several leases has no method `fair`.
+/// The marker type of a request for any one of several leases, which
+/// [`Repository::lock_any`](crate::Repository::lock_any) returns. A request with the marker
+/// `AnyOne` has no method `fair`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AnyOne;
@@ -23,8 +23,7 @@ pub struct Fair {
 }
 
 impl Fair {
-    /// Returns the maximum number of entries in the queue. A call that does not wait may enter only
-    /// an empty queue.
+    /// A call that does not wait may enter only an empty queue.
     pub(crate) fn most(self, wait: Wait) -> Result<usize, Error> {
         match (self.most, wait) {
             (0, _) => Err(Error::InvalidSetting(InvalidSetting::MaxQueue)),

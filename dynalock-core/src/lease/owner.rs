@@ -1,12 +1,11 @@
 //! The stored text of a holder or a waiter is `label:nonce`, or only `nonce` if the caller set no
 //! label. A queue entry is the stored text of a waiter with the suffix `/ttl/time`.
 
-/// The parts of a stored owner text. An owner text that another program wrote may have no nonce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Owner<'a> {
     /// The label that the caller set, or the nonce if the caller set no label.
     pub(crate) label: &'a str,
-    /// The random part of the owner text, which distinguishes one grant from all other grants.
+    /// The random part of the owner text, or an empty text if another program wrote the owner.
     pub(crate) nonce: &'a str,
 }
 
@@ -25,8 +24,8 @@ fn is_nonce(text: &str) -> bool {
     text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Removes the suffix `/ttl/time` from a queue entry. A label may contain slashes, so the code
-/// removes the suffix `/ttl/time` only if the ttl and the time are numbers.
+/// A label may contain slashes, so the last two parts of the text count as a suffix only if both
+/// parts are numbers.
 fn without_queue_suffix(stored: &str) -> &str {
     let mut parts = stored.rsplitn(3, '/');
     let (Some(time), Some(ttl), Some(owner)) = (parts.next(), parts.next(), parts.next()) else { return stored };

@@ -16,32 +16,23 @@ use crate::{
     version::{LateCopies, Repeats},
 };
 
-/// The rule by which the writes of one call treat leases.
 #[derive(Debug, Clone)]
 pub(crate) enum LeasePolicy {
-    /// The writes of the call ignore leases.
     Ignoring,
-    /// DynamoDB refuses the writes of the call while another caller holds the lease.
     Outside { options: LeaseOptions },
-    /// The conditions of the call's writes require that the caller holds the lease. `ends` says
-    /// whether a write renews or releases the lease.
     Holder { grant: Arc<Grant>, ends: AfterWrite },
 }
 
 /// Says how a write by a caller that does not hold the lease uses the separate lease row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CompanionWrite {
-    /// The write only checks a condition on the lease row. A condition check creates no lease row
-    /// for an item that was never leased.
     Check,
-    /// The write removes an expired lease from the lease row. DynamoDB refused an earlier attempt
-    /// of the call because of the expired lease.
+    /// DynamoDB has refused an earlier attempt of the call because of an expired lease.
     RemoveExpired,
 }
 
-/// The name of the attribute that contains the released owner, and the owner text of the holder. A
-/// later read that returns the holder's owner text in `attribute` proves the release of the lease.
-/// Only a release by the holder stores the holder's owner text as the released owner of the item.
+/// The attribute and the owner text by which a later read of the item recognises that the holder
+/// has released the lease.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Release<'a> {
     pub(crate) attribute: &'static str,
@@ -56,8 +47,6 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns whether DynamoDB may still apply a delayed duplicate of a write that follows the
-    /// lease rule `self`.
     pub(crate) fn late(&self) -> LateCopies {
         match self {
             Self::Ignoring | Self::Outside { .. } => LateCopies::MayPass,
@@ -65,10 +54,6 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns the name of the attribute for the released owner, and the owner text that a release
-    /// by this holder stores in the attribute. A later read that finds this text in the attribute
-    /// proves the release. `release` returns `None` if the writes of the call do not release a
-    /// lease that is stored in the item.
     pub(crate) fn release(&self, model: &Model) -> Option<Release<'_>> {
         match self {
             Self::Holder { grant, ends: AfterWrite::Release } => {
@@ -81,8 +66,8 @@ impl LeasePolicy {
         }
     }
 
-    /// Each attempt of a write that renews the lease has a higher heartbeat number than the
-    /// previous attempt.
+    /// If the write renews the lease, each returned clause has a higher heartbeat number than the
+    /// previous clause.
     pub(crate) fn clause(&self, model: &Model, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self {
             Self::Ignoring => LeaseClause::Ignoring,
@@ -100,20 +85,17 @@ impl LeasePolicy {
     }
 
     /// Returns the time, in epoch milliseconds, with which the condition of a write compares the
-    /// stored end of the lease. `judged_at` returns `None` if the condition of the write does not
-    /// contain the end of a lease.
+    /// stored end of the lease.
     pub(crate) fn judged_at(&self, model: &Model, companion: CompanionWrite) -> Option<u64> {
         let Self::Outside { options } = self else { return None };
-        // A write whose condition compares the end of a lease removes an expired lease. An update
-        // would create a lease row for an item that was never leased, so the first attempt only
-        // checks a separate lease row.
+        // An update would create a lease row for an item that was never leased, so the first
+        // attempt only checks a separate lease row.
         let compares = model.lock_in_item().is_some() || companion == CompanionWrite::RemoveExpired;
         options.expired_before().filter(|_| compares)
     }
 
     /// Returns whether another attempt can succeed after DynamoDB refused a write because of the
-    /// separate lease row. Returns `true` if the lease in the separate row has expired, or if the
-    /// caller holds the lease.
+    /// separate lease row.
     pub(crate) fn may_pass(&self, model: &Model, row: Option<&Item>) -> bool {
         let Some(lock) = model.lock_in_row() else { return false };
         match self {
@@ -123,18 +105,16 @@ impl LeasePolicy {
         }
     }
 
-    /// Records for the holder of the lease what `met` shows: the loss of the lease, or a heartbeat
-    /// number that the next heartbeat must exceed. `met` is the item or the lease row that made
-    /// DynamoDB refuse a write.
+    /// Records for the holder what a refused write shows: the loss of the lease, or a heartbeat number
+    /// that the next heartbeat must exceed.
     pub(crate) fn learn(&self, met: Option<&Item>) {
         if let Self::Holder { grant, .. } = self {
             grant.learn(met);
         }
     }
 
-    /// Returns the error of a refused write, or `None` if a lease is not the reason for the
-    /// refusal. `judged_at` is the time with which the refused request compared the end of the
-    /// lease.
+    /// Returns `None` if a lease is not the reason for the refusal. `judged_at` is the time with
+    /// which the refused request compared the end of the lease.
     pub(crate) fn lease_error(
         &self,
         ItemRef { model, table, .. }: &ItemRef,
@@ -154,12 +134,8 @@ impl LeasePolicy {
     }
 }
 
-/// After DynamoDB has refused a write because of the queue of an item, removes the first entry of
-/// the queue if the lease of its caller has ended. Returns `true` if the caller can repeat the
-/// refused write.
-///
-/// A write of an item can itself remove an expired owner, but not the expired head of a queue. An
-/// update expression cannot remove the first element of a list that may be missing.
+/// Removes the head of an item's queue if the lease of the head has ended. Returns `true` if the
+/// caller can repeat the write that DynamoDB refused.
 pub(crate) async fn evict_expired_head(
     attempts: &mut Attempts,
     policy: &LeasePolicy,
@@ -177,24 +153,21 @@ pub(crate) async fn evict_expired_head(
     Ok(evict(&row, attempts, &record, options).await? != DequeueResult::StillThere)
 }
 
-/// Returns the key of the item whose lease caused the refusal of a write, or `None` if errors must
-/// not show the key.
+/// Returns `None` if errors must not show the key of the item.
 fn shown_key(model: &Model, met: &Item) -> Option<Arc<str>> {
     let key = key_of(model, met)?;
     model.shown_key(&if model.lock_in_row().is_some() { key.of_item() } else { key })
 }
 
 impl LockRecord {
-    /// Returns whether the lock has a holder whose lease did not end before `expired_before`. The
-    /// refused request compared `expired_before` with the stored end of the lease.
+    /// The refused request has compared `expired_before` with the stored end of the lease.
     fn is_alive(&self, lock: &LockModel, expired_before: Option<u64>) -> bool {
-        // Some types store the end of a lease in a coarser unit than milliseconds. The code rounds
-        // `expired_before` to the unit of the stored lease end, as the condition of the request
-        // does.
+        // Some types store the end of a lease in a coarser unit than milliseconds, so the code
+        // rounds `expired_before` like the condition of the request.
         let has_expired =
             |moment| self.until.is_some_and(|until| until < lock.unit.to_millis(lock.unit.moment(moment)));
-        // Even if the lease of a queue's head has ended, the head counts as a holder, because only
-        // a separate request can remove the head.
+        // The head of a queue blocks the write even after the end of its lease, because only a
+        // separate request can remove the head.
         self.head().is_some() || (self.owner.is_some() && !expired_before.is_some_and(has_expired))
     }
 }

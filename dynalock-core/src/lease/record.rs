@@ -11,21 +11,16 @@ use crate::{
     number::{rounded_up, whole_number},
 };
 
-/// The way in which a caller holds a lease: with or without a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GrantKind {
-    /// The owner attribute names the holder. Without a queue, the fence attribute contains the
-    /// fence of the lease.
+    /// The owner attribute names the holder.
     Plain,
-    /// The head of the queue is the holder. While a queue exists, the fence attribute is one less
-    /// than the fence of the queue's head. The request that removes the head of the queue raises
-    /// the fence attribute. The request that appends an entry leaves the fence attribute unchanged,
-    /// whether the queue is empty or not.
+    /// The head of the queue is the holder, and the fence attribute is one less than the holder's
+    /// fence.
     Fair,
 }
 
 impl GrantKind {
-    /// Converts the stored fence attribute into the fence of a lease.
     pub(crate) fn fence(self, stored: u64) -> u64 {
         match self {
             Self::Plain => stored,
@@ -33,7 +28,6 @@ impl GrantKind {
         }
     }
 
-    /// Converts the fence of a lease into the fence attribute that the row must have.
     pub(crate) fn stored_fence(self, fence: u64) -> u64 {
         match self {
             Self::Plain => fence,
@@ -45,14 +39,10 @@ impl GrantKind {
 /// Says whether a caller has seen waiters behind the head of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waiters {
-    /// The caller has seen no waiter, so the request that removes the head of the queue also
-    /// removes the queue. DynamoDB refuses the removal of the queue if a waiter has entered the
-    /// queue.
     None,
     Some,
 }
 
-/// The parsed lease attributes of a lock's row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct LockRecord {
     pub(crate) owner: Option<String>,
@@ -60,35 +50,28 @@ pub(crate) struct LockRecord {
     pub(crate) beat: Option<u64>,
     /// The end of the lease in epoch milliseconds, by the holder's clock.
     pub(crate) until: Option<u64>,
-    /// The entries of the fair queue. The first entry is the head of the queue.
     pub(crate) queue: Vec<QueueEntry>,
     pub(crate) has_empty_queue: bool,
-    /// The time at which the head of the queue last changed, in epoch milliseconds by the clock of
-    /// the caller that removed the previous head.
+    /// The time at which the head of the queue last changed, in epoch milliseconds.
     pub(crate) turn: Option<u64>,
     observation: Option<Box<Observation>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct QueueEntry {
-    /// The text of the queue entry in the row of the lock.
+    /// The whole stored text of the queue entry, with the suffix `/ttl/time`.
     pub(crate) owner: Arc<str>,
-    /// The ttl of the waiter, or `None` if the entry has no ttl because another program wrote the
-    /// entry.
+    /// The ttl of the waiter, or `None` if another program wrote the entry without a ttl.
     pub(crate) ttl: Option<Duration>,
-    /// The time at which the caller entered the queue, in epoch milliseconds, or `None` if the
-    /// entry has no time because another program wrote the entry.
+    /// The time of the enter request in epoch milliseconds, or `None` if another program wrote the
+    /// entry without a time.
     pub(crate) entered: Option<u64>,
 }
 
-/// The lease attributes of a holder, as one read has returned them. If a later read returns
-/// different lease attributes, the holder has renewed its lease, or the lock has a new grant.
-/// `Observation` includes the fence, because a delayed duplicate of an acquire request may give the
-/// same owner a second grant, with a higher fence. `Observation` includes the end of the lease,
-/// because another program may renew a lease without a heartbeat number.
-///
-/// The fields of `Observation` keep the stored types of the attributes, because the conditions of
-/// requests compare the fields with the stored attributes.
+/// The lease attributes of a holder, with their stored types, as one read has returned them. A
+/// different `Observation` in a later read shows a renewal of the lease or a new grant.
+/// `Observation` includes the end of the lease, because another program may renew a lease without a
+/// heartbeat number.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Observation {
     pub(crate) holder: AttributeValue,
@@ -98,16 +81,12 @@ pub(crate) struct Observation {
 }
 
 impl Observation {
-    /// Returns whether two `Observation`s show the same grant to the same holder. The heartbeat
-    /// number and the end of the lease may change during one grant.
     pub(crate) fn is_same_grant(&self, other: &Self) -> bool {
         self.holder == other.holder && self.stored_fence == other.stored_fence
     }
 }
 
 impl QueueEntry {
-    /// Makes a queue entry for the owner text `owner`. The caller enters the queue at the time
-    /// `now`, in epoch milliseconds.
     pub(crate) fn new(owner: &str, ttl: Duration, now: u64) -> Self {
         let text = format!("{owner}/{}/{now:x}", ttl.as_millis());
         Self { owner: text.into(), ttl: Some(ttl), entered: Some(now) }
@@ -127,9 +106,8 @@ impl QueueEntry {
 }
 
 impl LockRecord {
-    /// Parses the lease attributes of a lock's row. If a number attribute or the queue attribute
-    /// has an unexpected type, the attribute counts as missing. An owner attribute that is not a
-    /// string still counts as an owner.
+    /// If a number attribute or the queue attribute has an unexpected type, the attribute counts as
+    /// missing. An owner attribute that is not a string still counts as an owner.
     pub(crate) fn read(layout: &LockModel, item: &Item) -> Self {
         let digits = |name| item.get(name).and_then(|value| value.as_n().ok());
         let number = |name| digits(name).and_then(|digits| whole_number(digits));
@@ -158,7 +136,6 @@ impl LockRecord {
         row.map(|row| Self::read(layout, row)).unwrap_or_default()
     }
 
-    /// Returns the holder of the lock: the owner, or the head of the queue if the row has no owner.
     pub(crate) fn holder(&self) -> Option<&str> {
         self.owner.as_deref().or_else(|| self.queue.first().map(|entry| &*entry.owner))
     }
@@ -171,20 +148,16 @@ impl LockRecord {
         self.observation.as_deref()
     }
 
-    /// Returns `None` if the head of the queue does not hold the lock.
     pub(crate) fn head(&self) -> Option<&QueueEntry> {
-        // If the row of the lock has an owner, the owner holds the lock, and the head of the queue
-        // does not hold the lock.
+        // If the row of the lock has an owner, the head of the queue does not hold the lock.
         self.queue.first().filter(|_| self.owner.is_none())
     }
 
-    /// Returns `None` if the head of the queue does not hold the lock.
     pub(crate) fn head_observation(&self) -> Option<&Observation> {
         self.observation().filter(|_| self.owner.is_none())
     }
 
-    /// Returns `true` if the stored heartbeat attribute is not a number, or is the highest number
-    /// of 64 bits, so that no heartbeat number can be higher.
+    /// Returns `true` if no heartbeat number can be higher than the stored heartbeat attribute.
     pub(crate) fn has_last_beat(&self) -> bool {
         let is_there = self.observation.as_ref().is_some_and(|observation| observation.beat.is_some());
         // If the stored heartbeat attribute is not a number, the condition of each new heartbeat is
@@ -209,10 +182,8 @@ impl LockRecord {
     /// Returns the end of the holder's lease in epoch milliseconds. `ttl` replaces the missing ttl
     /// of a queue entry that another program wrote.
     ///
-    /// The lease of a queue's head lasts for at least one ttl from the time at which the head
-    /// became the holder. Another program may have left the end of an earlier lease in the row of
-    /// the lock. The request that enters a queue does not remove a stored lease end, because the
-    /// stored end may be the end of the current holder's lease.
+    /// The row may contain the end of an earlier lease, so the lease of a queue's head lasts for at
+    /// least one ttl.
     pub(crate) fn end(&self, ttl: Duration) -> Option<u64> {
         let ttl_of = |head: &QueueEntry| clock::millis(head.ttl.unwrap_or(ttl));
         let first_end = self.head().and_then(|head| Some(self.head_since()?.saturating_add(ttl_of(head))));
@@ -225,10 +196,8 @@ impl LockRecord {
         self.turn.max(self.queue.first().and_then(|head| head.entered))
     }
 
-    /// Returns the time, in epoch milliseconds, at which the head of the queue became the holder.
-    /// If the head of the queue does not hold the lock, `granted_at` returns the end of the lease
-    /// minus `ttl`. If the holder has the same ttl as the caller, the end of the lease minus `ttl`
-    /// is the time of the grant or of the last heartbeat.
+    /// Returns the time of the grant, in epoch milliseconds. For a holder without a queue entry,
+    /// the returned time is the end of the lease minus `ttl`, and may be the time of a heartbeat.
     pub(crate) fn granted_at(&self, ttl: Duration) -> Option<u64> {
         match self.head() {
             Some(_) => self.head_since(),
@@ -236,20 +205,18 @@ impl LockRecord {
         }
     }
 
-    /// Returns whether the lease of the queue's head has ended by the clock of this machine.
+    /// Under `Expiry::Observed`, no head counts as expired.
     pub(crate) fn has_expired_head(&self, options: &LeaseOptions) -> bool {
         let ends = options.expired_before().zip(self.end(options.ttl));
         // The comparison of times is strict, like the comparison in the conditions of requests.
         self.head().is_some() && ends.is_some_and(|(moment, end)| end < moment)
     }
 
-    /// Returns the time until the end of the lease. `now` is the current time in epoch
-    /// milliseconds.
+    /// `now` is the current time in epoch milliseconds.
     pub(crate) fn remaining(&self, now: u64, ttl: Duration) -> Duration {
         Duration::from_millis(self.end(ttl).unwrap_or(0).saturating_sub(now))
     }
 
-    /// Returns the error of a call that the holder of the lock has stopped.
     pub(crate) fn locked(
         &self,
         table: &Arc<str>,
@@ -268,8 +235,6 @@ impl LockRecord {
     }
 }
 
-/// Returns the text of an owner attribute. An owner attribute that is not a string still counts as
-/// an owner, and conditions compare the stored value of the attribute.
 fn text(value: &AttributeValue) -> String {
     match value {
         AttributeValue::S(text) => text.clone(),

@@ -1,6 +1,3 @@
-//! The row of a lock, and the requests that read and change the row. The requests of the fair queue
-//! are in `queue/request.rs`. All functions of the module `row` are pure.
-
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
@@ -25,16 +22,14 @@ pub(crate) struct Row {
     pub(crate) subject: LeaseSubject,
 }
 
-/// The resource that a lease protects.
 #[derive(Debug, Clone)]
 pub(crate) enum LeaseSubject {
-    /// A named lock. The first acquire request for a named lock creates the row of the lock.
+    /// The first acquire of a named lock creates the lock's row.
     Name,
-    /// An item that contains its own lease. The item must exist, so the request that acquires the
-    /// lease tests the attribute `key_attribute`.
+    /// An item that contains its own lease. An acquire requires the attribute `key_attribute`, so
+    /// that the request does not create a missing item.
     Item { key_attribute: &'static str },
-    /// An item whose lease is in a separate row of the same table. `SeparateItem` contains the key
-    /// of the leased item.
+    /// The key of an item whose lease is in a separate row of the same table.
     SeparateItem(Item),
 }
 
@@ -43,8 +38,7 @@ pub(crate) struct AcquireFields<'a> {
     pub(crate) owner: &'a str,
     /// The end of the lease in epoch milliseconds.
     pub(crate) until: u64,
-    /// The time of the request in epoch milliseconds. The first fence in a new row of a lock is
-    /// `now` plus one.
+    /// The time of the request in epoch milliseconds.
     pub(crate) now: u64,
     pub(crate) payload: Option<&'a [u8]>,
 }
@@ -58,11 +52,9 @@ pub(crate) struct HeartbeatFields<'a> {
     pub(crate) payload: Option<&'a [u8]>,
 }
 
-/// The attribute that stores the payload of a named lock.
 pub(crate) const PAYLOAD: &str = "payload";
 
 impl Row {
-    /// Acquires a lock without a queue. The request may take over the leases in `expired`.
     pub(crate) fn acquire(&self, fields: &AcquireFields<'_>, expired: &Expired) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (owner, now) = (to.value(text(fields.owner)), to.value(number(fields.now)));
@@ -79,15 +71,12 @@ impl Row {
         self.update(update, vec![fence], &conditions, to)
     }
 
-    /// Returns the lock's row after the release, from the row before the release.
     pub(crate) fn after_release(&self, mut row: Item) -> Item {
         row.remove(self.layout.owner);
         row.remove(self.layout.until);
         row
     }
 
-    /// The condition of a heartbeat compares the fence, because a delayed duplicate of an acquire
-    /// request may grant the lock to the same owner again.
     pub(crate) fn beat(&self, kind: GrantKind, owner: &str, fields: &HeartbeatFields<'_>) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (owner, beat) = (to.value(text(owner)), to.value(number(fields.number)));
@@ -98,8 +87,8 @@ impl Row {
         self.update(update, Vec::new(), &conditions, to)
     }
 
-    /// The condition of a release does not compare the fence, so the release also ends a second
-    /// grant that a delayed duplicate of an acquire request has given to the same owner.
+    /// The condition of a release compares no fence, so a release also ends a second grant to the
+    /// same owner.
     pub(crate) fn release(&self, owner: &str) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let owner = to.value(text(owner));
@@ -108,34 +97,28 @@ impl Row {
         self.update(update, Vec::new(), &[condition], to)
     }
 
-    /// Returns the request that removes an owner whose lease has ended. Returns `None` if `expired`
-    /// is [`Expired::Nobody`].
     pub(crate) fn remove_expired(&self, record: &LockRecord, expired: &Expired) -> Option<Write> {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let expired = clause::has_expired(lock, expired, to)?;
         let mut update = clause::without_owner(lock, to);
-        // The request removes the expired owner's heartbeat number, because the number would
-        // otherwise count as a heartbeat of the next caller in the queue.
+        // If the row kept the heartbeat number of the expired owner, the number would count as a
+        // heartbeat of the next caller in the queue.
         update.remove.push(to.name(lock.beat));
         let fence = record.observation().and_then(|observation| observation.stored_fence.as_ref());
         let conditions = [self.is_owned(to), clause::same(lock.fence, fence, to), expired];
         Some(self.update(update, Vec::new(), &conditions, to))
     }
 
-    /// Returns the request by which an operator removes the owner of a lock. The condition of the
-    /// request requires that the owner holds the lock with the given fence.
     pub(crate) fn break_lock(&self, fence: u64) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let update = clause::without_owner(lock, to);
-        // The request stores the removed owner as released, so that DynamoDB refuses a delayed
-        // duplicate of the removed owner's acquire request.
+        // The request stores the removed owner as released, so that DynamoDB refuses delayed
+        // duplicates of the owner's acquire request.
         let owner = format!("{}={}", to.name(lock.released), to.name(lock.owner));
         let conditions = [self.is_owned(to), clause::same(lock.fence, Some(&number(fence)), to)];
         self.update(update, vec![owner], &conditions, to)
     }
 
-    /// DynamoDB deletes the row only if the row has no holder and the stored fence is below
-    /// `fence`.
     pub(crate) fn retire(&self, fence: u64) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let fence = format!("{} < {}", to.name(lock.fence), to.value(number(fence)));
@@ -160,18 +143,14 @@ impl Row {
         GetItem { table: Arc::clone(&self.table), key: key.clone(), consistent: true }
     }
 
-    /// If the row of the lock is the leased item itself, a missing row means a missing item.
     pub(crate) fn is_item(&self) -> bool {
         matches!(self.subject, LeaseSubject::Item { .. })
     }
 
-    /// A separate lease row contains only the lease of an item.
     pub(crate) fn is_separate(&self) -> bool {
         matches!(self.subject, LeaseSubject::SeparateItem(_))
     }
 
-    /// Returns the condition that the leased item exists, or `None` if the lease is not stored in
-    /// the leased item.
     pub(super) fn subject_exists(&self, to: &mut Placeholders) -> Option<String> {
         match self.subject {
             LeaseSubject::Item { key_attribute } => Some(format!("attribute_exists({})", to.name(key_attribute))),

@@ -10,9 +10,9 @@ use crate::key::{Key, KeyValue};
 /// a lock for a token. Another task or process can resume the lock from the token. `Display`,
 /// `FromStr` and serde convert a token to a string and back. Every process that has the token can
 /// use the lock.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct LockToken {
-    /// The name of the lock's row.
+    /// The name of the lock's row, or the encoded key of a leased item.
     pub(crate) name: Arc<str>,
     pub(crate) owner: Arc<str>,
     pub(crate) fence: u64,
@@ -21,9 +21,12 @@ pub struct LockToken {
     pub(crate) kind: GrantKind,
 }
 
+// The owner lets every program that knows the owner use the lock, and the name may be the key of an
+// item, so `Debug` shows neither.
+debug_fields!(LockToken, self => { fence: self.fence, ttl: self.ttl });
+
 impl LockToken {
-    /// Encodes the key of an item as a text. The token for the lease of an item contains the
-    /// encoded key instead of a lock name.
+    /// Encodes the key of a leased item as the `name` of a token.
     pub(crate) fn item_name(key: &Key) -> Arc<str> {
         let value = |value: &KeyValue| {
             let (kind, text) = match value {
@@ -36,12 +39,10 @@ impl LockToken {
         format!("{ITEM}{}", key.values().map(value).collect::<String>()).into()
     }
 
-    /// Returns whether the token is for the lease of an item.
     pub(crate) fn is_of_item(&self) -> bool {
         self.name.starts_with(ITEM)
     }
 
-    /// Returns the key of the leased item, or `None` for a named lock.
     pub(crate) fn item_key(&self) -> Option<Key> {
         let (partition, rest) = key_value(self.name.strip_prefix(ITEM)?)?;
         let sort = match rest {
@@ -84,12 +85,10 @@ impl LockToken {
     }
 }
 
-/// The prefix of an encoded item key in a lock token. If a lock's name begins with U+0000, the
-/// library mistakes the lock's token for an item lease's token, and cannot resume the lock.
+/// The prefix of the key of a leased item in a lock token. A lock whose name begins with U+0000
+/// cannot be resumed from a token.
 const ITEM: &str = "\u{0}";
 
-/// Parses one key value from the start of `text`. Returns the key value and the remaining text, or
-/// `None` if the text is invalid.
 fn key_value(text: &str) -> Option<(KeyValue, &str)> {
     let (head, rest) = text.split_once(':')?;
     let (kind, length) = head.split_at_checked(1)?;
@@ -113,7 +112,6 @@ fn bytes(hex: &str) -> Option<Vec<u8>> {
     hex.as_bytes().chunks(2).map(byte).collect()
 }
 
-/// The prefix of the token of a lock that was acquired through a fair queue.
 const FAIR: &str = "fair-";
 
 /// The text of a token is

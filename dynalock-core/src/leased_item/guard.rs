@@ -42,16 +42,14 @@ pub struct LeaseGuard<T> {
     guard: HeldGrant,
     last_write: LastWrite,
     stored: Stored<T>,
-    /// The whole item at the grant, or after the last write of the guard, including the attributes
-    /// without a field in the caller's struct.
+    /// The whole item, including the attributes without a field in `T`.
     item: Item,
 }
 
-/// The guard's knowledge of the result of its last write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LastWrite {
     Known,
-    /// The caller dropped the future of the write, or the outcome of the write is unknown. The
+    /// The caller dropped the future of the write, or the outcome of the write is unknown, so the
     /// stored item may be newer than the value in the guard.
     Unknown,
 }
@@ -421,8 +419,6 @@ impl<T: Lockable> LeaseGuard<T> {
         explain::patch(&mut self.session(AfterWrite::Renew)?, self.stored.key(), content)
     }
 
-    /// Makes the [`Session`] of one write by the holder. DynamoDB would refuse the write of a
-    /// holder that has lost its lease, so the guard returns `Error::Lost` without a request.
     fn session(&self, ends: AfterWrite) -> Result<Session<T>> {
         let grant = Arc::clone(&self.guard.grant);
         match grant.lost_now() {
@@ -637,7 +633,7 @@ impl<T: Lockable> LeaseGuard<T> {
         guard.grant.token(&LockToken::item_name(&stored.key()))
     }
 
-    /// Records whether the result of a write shows what the guard has written.
+    /// Every result except `Indeterminate` shows whether the guard's write was applied.
     fn learn<O>(&mut self, result: &Result<O>) {
         if !matches!(result, Err(Error::Indeterminate { .. })) {
             self.last_write = LastWrite::Known;
@@ -660,8 +656,6 @@ impl<T: Lockable> LeaseGuard<T> {
         Ok(())
     }
 
-    /// The closure changes a copy of the item's value. If the write fails or the caller drops the
-    /// future, the value in the guard stays unchanged.
     async fn write<E: From<Error>>(
         &mut self,
         ends: AfterWrite,
@@ -684,7 +678,7 @@ impl<T: Lockable> LeaseGuard<T> {
             }
             let applied = changes.clone();
             // The guard measures the ttl from a time before the write, so that the lease ends for
-            // the guard before it ends for other callers.
+            // the guard before the lease ends for other callers.
             let (expected, sent) = (Some(basis.state.revision.number()), clock::now());
             self.last_write = LastWrite::Unknown;
             let updated = session.update(value, Change::Update(basis), changes).await;
@@ -703,7 +697,7 @@ impl<T: Lockable> LeaseGuard<T> {
                     let met = session.after_conflict(&get, &key, expected, met).await?;
                     self.item = met.ok_or_else(|| self.deleted())?;
                     // If the item contains the id of the write, DynamoDB has applied an earlier
-                    // attempt, and the write has succeeded.
+                    // attempt.
                     if session.has_written(&self.item) {
                         self.stored = decode_stored(&table, self.item.clone())?;
                         return Ok(Wrote::Yes);

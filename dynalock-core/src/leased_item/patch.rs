@@ -1,5 +1,3 @@
-//! Patches by the holder of a lease.
-
 use std::{
     future::{Future, IntoFuture},
     pin::Pin,

@@ -20,7 +20,7 @@ use crate::{
         queue::enter::QueueLimits,
         row::{LeaseSubject, Row},
     },
-    model::{IntoKey, LockModel, LockPlace, Lockable},
+    model::{IntoKey, LockPlace, Lockable},
     repository::Repository,
     retry::{Attempts, CallCost, Limits},
     telemetry::{BoxedCall, observe},
@@ -231,8 +231,8 @@ impl<T> Repository<T> {
             // the heartbeat would leave a renewed lease without a guard.
             let stored = decode_stored(table, item.clone())?;
             grant.beat().await?;
-            // `resume` makes the guard last, because a drop of the guard after an error would
-            // release the lease.
+            // `resume` makes the guard only after all steps that can fail, because a drop of the
+            // guard would release the lease.
             Ok(LeaseGuard::new(self.clone(), HeldGrant::new(grant, background), stored, item))
         };
         observe("resume", Arc::clone(table), resume).await
@@ -242,8 +242,7 @@ impl<T> Repository<T> {
     where
         T: Lockable,
     {
-        // A lockable type always has lease attributes.
-        let layout = T::MODEL.lock.unwrap_or(LockModel::DEFAULT);
+        let layout = const { T::MODEL.lock.expect("`Lockable` is implemented by `#[lockable]` alone") };
         let (table, item) = (Arc::clone(&self.table), checked_key(T::MODEL, &self.table, key)?);
         Ok(match layout.place {
             LockPlace::Item => {
@@ -280,7 +279,7 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         ttl;
         /// By default, a holder has no label.
         owner;
-        /// The default is the [expiry rule of the repository](Repository::expiry).
+        /// The default rule is the [expiry rule of the repository](Repository::expiry).
         expiry;
         /// The default is the [limit of the repository](Repository::max_hold).
         max_hold;
@@ -292,13 +291,13 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         /// waiter costs more for a large item than for a small item, unless the type has
         /// [`separate`](Lockable) leases.
         refresh;
-        /// The default is the deadline of the repository.
+        /// The default deadline is the deadline of the repository.
         deadline;
-        /// The default is the repository's limit of attempts.
+        /// The default limit is the repository's limit of attempts.
         attempts;
-        /// The default is the budget of the repository.
+        /// The default budget is the budget of the repository.
         budget;
-        /// The default is the `attempt_timeout` of the repository.
+        /// The default timeout is the `attempt_timeout` of the repository.
         attempt_timeout;
     }
 
@@ -435,8 +434,6 @@ impl<T: Lockable, O, Q> LeaseRequest<T, O, Q> {
             background: Background::start(options.heartbeat, &repository.connection)?,
             connection: Arc::clone(&repository.connection),
             row,
-            // The key of an item may contain private data, so errors show the key only if the type
-            // of the item has `#[dynalock(show_key)]`.
             row_name: T::MODEL.shown_key(key).unwrap_or_default(),
             options: *options,
             wait: self.wait_or_default(),

@@ -22,7 +22,7 @@ use crate::{
 /// `clippy::let_underscore_must_use` finds a `let _` that drops a guard.
 #[must_use = "locks that are dropped are released"]
 pub struct LockSetGuard {
-    /// The guards of the locks, in the order of the lock names.
+    /// The guards of the locks, sorted by name and without duplicates.
     locks: Vec<LockGuard>,
 }
 
@@ -63,7 +63,6 @@ impl LockSetGuard {
     /// # }
     /// ```
     pub fn get(&self, name: &str) -> Option<&LockGuard> {
-        // `locks` is sorted by name, and each name occurs once, so a binary search finds the lock.
         self.locks.binary_search_by(|held| held.name().cmp(name)).ok().map(|place| &self.locks[place])
     }
 
@@ -209,8 +208,8 @@ impl LockSetGuard {
     pub async fn release(self) -> Result<()> {
         let table = self.table();
         let all = async {
-            // All releases run concurrently, so that no release waits for the answer to another
-            // release.
+            // All releases start before the first `await`, so that no release waits for the answer
+            // to another release.
             let releases: Vec<_> = self.locks.into_iter().map(LockGuard::releasing).collect();
             let mut all = Ok(());
             for release in releases {
@@ -221,7 +220,6 @@ impl LockSetGuard {
         observe("release", table, all).await
     }
 
-    /// Returns the name of the table that contains all locks of the guard.
     fn table(&self) -> Arc<str> {
         self.locks.first().map(LockGuard::table).unwrap_or_default()
     }

@@ -42,14 +42,12 @@ pub struct LockInfo {
 }
 
 impl LockInfo {
-    /// Parses the row of a lock. Returns `None` if the row is not the row of a lock.
     pub(super) fn read(options: &LeaseOptions, item: &Item) -> Option<Self> {
         let (name, namespace) = parts(item.get(MODEL.partition_key.name)?.as_s().ok()?);
         let lease = Self::of_lease(name, options, item)?;
         Some(Self { namespace: namespace.map(str::to_owned), payload: payload_of(item), ..lease })
     }
 
-    /// Parses the lease attributes of any item. Returns `None` if the item was never leased.
     pub(crate) fn of_lease(name: &str, options: &LeaseOptions, item: &Item) -> Option<Self> {
         let record = LockRecord::read(&LockModel::DEFAULT, item);
         let holder = record.holder().map(Owner::parse);

@@ -26,7 +26,7 @@ pub struct LockList {
 impl LockList {
     pub(super) fn new(settings: Settings) -> Self {
         let table = Arc::clone(&settings.table);
-        // The reads of all pages count as one call.
+        // The reads of all pages count as one call, with one budget.
         let call_cost = CallCost::begin_call(settings.connection.meter.as_ref(), settings.limits.budget);
         let pages = stream::try_unfold(Some(PageStart::default()), move |start| {
             let (settings, call_cost) = (settings.clone(), call_cost.clone());

@@ -29,8 +29,8 @@ use crate::{
 ///
 /// A lock is a lease: the lock ends after its ttl unless the holder renews the lock. A background
 /// task renews the lease while the lock is held. If the holder crashes, the lease expires. The
-/// module [`lock`](crate::lock) specifies the protocol of the locks, and the assumptions and limits
-/// of this protocol.
+/// module [`lock::protocol`](crate::lock::protocol) specifies the protocol of the locks, and the
+/// assumptions and limits of this protocol.
 ///
 /// # Examples
 ///
@@ -96,6 +96,21 @@ impl Locks {
                 limits_of_all: Limits::of_transaction(),
             },
         }
+    }
+
+    /// Returns the name of the table of the locks.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// let locks = dynalock::Locks::new(client, "locks");
+    /// println!("locks in the table {}", locks.table_name());
+    /// # }
+    /// ```
+    pub fn table_name(&self) -> &str {
+        &self.settings.table
     }
 
     /// Selects the namespace of the handle's locks. Two locks in different namespaces are
@@ -167,10 +182,10 @@ impl Locks {
         /// If the row of the lock is smaller than 4 KB, an eventually consistent read by a waiter
         /// costs half a read unit. Reads by the next waiter of a queue are strongly consistent, and
         /// cost one read unit each. With 250 milliseconds between two reads, the next waiter of a
-        /// queue consumes about 4 read units a second, and each other waiter about 2. The longer
-        /// the interval between two reads, the later a waiter notices the release of the lock. The
-        /// interval between two reads does not affect the time after which the lease of a crashed
-        /// holder ends.
+        /// queue consumes about 4 read units a second, and each other waiter consumes about 2 read
+        /// units a second. The longer the interval between two reads, the later a waiter notices
+        /// the release of the lock. The interval between two reads does not affect the time after
+        /// which the lease of a crashed holder ends.
         refresh;
         /// If DynamoDB does not answer a request, the call ends at the deadline of the request. The
         /// default deadline of a request is 5 seconds. The transaction that acquires several locks
@@ -368,8 +383,8 @@ impl Locks {
         Acquire::new(Settings { wait: Some(Wait::No), ..self.settings.clone() }, name.into())
     }
 
-    /// Acquires several locks by one transaction: either all of the locks or none. A call can name
-    /// up to 100 locks.
+    /// Acquires several locks by one transaction: either all of the locks or none. A call of
+    /// `acquire_all` can name up to 100 locks.
     ///
     /// Without [`fair`](crate::lock::Acquire::fair), the call holds none of the locks while it
     /// waits, so calls for the same locks cannot deadlock. A call without `fair` waits until all

@@ -23,9 +23,8 @@ use crate::{
     telemetry::observe,
 };
 
-/// `retire` deletes a lock row only if the fence in the row is more than `MARGIN_MILLIS`
-/// milliseconds below the current time. The first fence in a lock row is the time of the first
-/// grant of the lock, in epoch milliseconds.
+/// `retire` keeps a lock row if its fence is less than `MARGIN_MILLIS` below the current time in
+/// milliseconds.
 const MARGIN_MILLIS: u64 = 60_000;
 
 impl Locks {
@@ -141,8 +140,8 @@ impl Locks {
 
     /// Takes a lock away from the holder, if the fence of the holder is the expected fence. The
     /// former holder may continue its work until its next heartbeat, which reports the loss of the
-    /// lock. Until the next heartbeat of the former holder, only systems that check the fence
-    /// refuse its requests.
+    /// lock. Until its next heartbeat, the former holder can be stopped only by systems that check
+    /// the fence.
     ///
     /// Returns `true` if `break_lock` ended the grant that has the expected fence. Returns `false`
     /// if the lock is free, or if the fence of the holder differs from the expected fence. If
@@ -194,14 +193,14 @@ impl Locks {
                 let reason = DequeueReason::Operator(head.clone());
                 match dequeue(&row, &mut attempts, &reason, record.waiters(), options).await {
                     Ok(DequeueResult::Removed) => Ok(true),
-                    // If a reply was lost, either an earlier attempt of this call has removed the
+                    // If a reply was lost, either an earlier attempt of the call has removed the
                     // first queue entry, or the holder has left the queue.
                     Ok(DequeueResult::AlreadyGone) => Ok(attempts.is_in_doubt()),
                     Ok(DequeueResult::StillThere) => Ok(false),
                     Err(stop) => Err(outcome_of(&attempts, table, stop)),
                 }
             }
-            // If a reply was lost, either an earlier attempt of this call has ended the grant, or
+            // If a reply was lost, either an earlier attempt of the call has ended the grant, or
             // the holder has released the lock.
             Some(_) | None => Ok(attempts.is_in_doubt() && record.fence.is_some_and(|last| last >= expected_fence)),
         }
@@ -237,8 +236,6 @@ impl Locks {
     }
 }
 
-/// Returns the error of a write that the call gave up: [`Error::Indeterminate`] if DynamoDB may have
-/// applied an attempt whose reply was lost.
 fn outcome_of(attempts: &Attempts, table: &Arc<str>, stop: Error) -> Error {
     match attempts.is_in_doubt() {
         true => attempts.indeterminate(table, None, None, Some(stop)),

@@ -95,30 +95,34 @@ impl<O, N, Q> Acquire<O, N, Q> {
         ttl;
         /// By default, the holder has the [label of the `Locks` handle](crate::Locks::owner).
         owner;
-        /// The default is the [expiry rule of the `Locks` handle](crate::Locks::expiry).
+        /// The default rule is the [expiry rule of the `Locks` handle](crate::Locks::expiry).
         expiry;
-        /// The default is the [`max_hold` of the `Locks` handle](crate::Locks::max_hold).
+        /// The default `max_hold` is the [`max_hold` of the `Locks`
+        /// handle](crate::Locks::max_hold).
         max_hold;
         /// With [`Heartbeat::Off`](crate::Heartbeat::Off), only [`LockGuard::extend`] renews the
-        /// lock. The default is the [`heartbeat` of the `Locks` handle](crate::Locks::heartbeat).
+        /// lock. By default, the request has the [`heartbeat` of the `Locks`
+        /// handle](crate::Locks::heartbeat).
         heartbeat;
         /// By default, the request uses the [intervals of the `Locks`
         /// handle](crate::Locks::refresh).
         refresh;
-        /// The default is the [deadline of the `Locks` handle](crate::Locks::deadline).
+        /// The default deadline is the [deadline of the `Locks` handle](crate::Locks::deadline).
         deadline;
-        /// The default is the [limit of attempts of the `Locks` handle](crate::Locks::attempts).
+        /// The default limit is the [limit of attempts of the `Locks`
+        /// handle](crate::Locks::attempts).
         attempts;
-        /// The default is the [budget of the `Locks` handle](crate::Locks::budget).
+        /// The default budget is the [budget of the `Locks` handle](crate::Locks::budget).
         budget;
-        /// The default is the [`attempt_timeout` of the `Locks`
+        /// The default timeout is the [`attempt_timeout` of the `Locks`
         /// handle](crate::Locks::attempt_timeout).
         attempt_timeout;
     }
 
     /// Stores bytes in the row of the lock. Other callers read the stored bytes with
-    /// [`inspect`](crate::Locks::inspect), and the next holder with [`LockGuard::payload`]. The
-    /// stored bytes stay in the row of the lock when the lock is released.
+    /// [`inspect`](crate::Locks::inspect), and the next holder reads the stored bytes with
+    /// [`LockGuard::payload`]. The stored bytes stay in the row of the lock when the lock is
+    /// released.
     ///
     /// # Examples
     ///

@@ -16,13 +16,12 @@ use crate::{
     retry::{CallCost, Connection, Limits},
 };
 
-/// The model of a table of named locks: the key and the lease attributes of the table.
 pub(super) static MODEL: Model = Model {
     table: "locks",
     partition_key: KeyModel { name: "name", key_type: KeyType::S },
     sort_key: None,
-    // A `Model` must name a version attribute, and must say how many write ids an item stores. The
-    // rows of named locks store neither a version nor the ids of writes.
+    // The rows of named locks store neither a version nor write ids, but a `Model` requires
+    // settings for both.
     version: "_version",
     version_is_field: false,
     times: TimesModel::NONE,
@@ -35,7 +34,7 @@ pub(super) static MODEL: Model = Model {
     indexes: &[],
 };
 
-/// Returns the name of a lock from the lock row, or from the key of the lock row.
+/// `row` may contain only the key of the lock row.
 pub(super) fn lock_name(row: &Item) -> Option<String> {
     shown(row.get(MODEL.partition_key.name)?.as_s().ok()?).map(|name| name.to_string())
 }

@@ -64,7 +64,8 @@ impl CreateLockTable {
         self
     }
 
-    /// Limits the time of the call that creates the table. The default limit is one minute.
+    /// Limits the time of the call that creates the table. The default deadline of the call is one
+    /// minute.
     ///
     /// # Examples
     ///

@@ -67,14 +67,10 @@ pub struct Query<T, K> {
     kind: PhantomData<fn() -> K>,
 }
 
-/// The settings of a [`Query`] that do not depend on its types.
 #[derive(Clone)]
 struct Settings {
     limits: Limits,
-    /// The index that the query reads, or `None` for a read of the table itself.
     index: Option<&'static IndexModel>,
-    /// `true` if the query must read whole items from the table, because the index does not hold
-    /// whole items.
     fetches: bool,
     /// The partition that the query reads, or `None` for a scan.
     partition: Option<KeyValue>,
@@ -158,8 +154,6 @@ impl<T, K> Query<T, K> {
         query
     }
 
-    /// Changes a query of an index, so that the query takes only the keys from the index, and reads
-    /// the items from the table.
     pub(super) fn fetching<F>(mut self) -> Query<T, F> {
         self.settings.fetches = true;
         self.of_kind()
@@ -263,8 +257,8 @@ impl<T, K> Query<T, K> {
     /// units of the query. If the caller sets several filters, the result contains only items that
     /// meet all conditions.
     ///
-    /// The filter of a query must not name a key attribute, or DynamoDB refuses the query. To limit
-    /// a query to a range of sort keys, use [`sort`](Self::sort).
+    /// DynamoDB refuses a query whose filter names a key attribute. To limit a query to a range of
+    /// sort keys, use [`sort`](Self::sort).
     ///
     /// # Examples
     ///
@@ -355,7 +349,9 @@ impl<T, K> Query<T, K> {
         /// the next request would exceed the budget, a [`stream`](Self::stream) first returns the
         /// items of the earlier pages, and then returns the error. A [`page`](Self::page) contains
         /// fewer items than its [`limit`](Self::limit) if the budget does not allow a further
-        /// request. The next page begins with the first item that was not returned.
+        /// request. The next page begins after the last returned item. A page of
+        /// [`fetch`](Self::fetch) ends with the error if the budget does not allow the reads of its
+        /// items.
         budget;
     }
 
@@ -387,8 +383,6 @@ impl<T, K> Query<T, K> {
 }
 
 impl<T> Query<T, InTable> {
-    /// Makes the query that a [`QuerySpec`] describes. The query returns whole items, even if the
-    /// index holds only some attributes of the items.
     pub(crate) fn of_spec(repository: &Repository<T>, spec: QuerySpec<T>) -> Self {
         let fetches = spec.fetches();
         let QuerySpec { index, partition, bounds, forward, filter, limit, secret } = spec;
@@ -676,8 +670,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         }
     }
 
-    /// Returns the settings for all requests of a read, or `None` if the read cannot find any
-    /// items.
+    /// Returns `None` if the read cannot find any items.
     fn plan(&self, selection: Selection) -> Result<Option<Plan>> {
         const MOST_SEGMENTS: u32 = 1_000_000;
         let Settings { limits, index, fetches, forward, consistent, limit, segments, .. } = self.settings;
@@ -689,9 +682,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
             Some(index) => (index.partition_key, index.sort_key),
             None => (model.partition_key, model.sort_key),
         };
-        // DynamoDB refuses an empty key value, and a BETWEEN whose bounds are in the wrong order.
-        // If a program computes an empty range, the query should return an empty result instead of
-        // an error.
+        // An empty range leads to an empty result, and not to an error from DynamoDB.
         let bounds = self.settings.bounds.clone().without_empty();
         let mut to = Placeholders::default();
         let access = match &self.settings.partition {
@@ -736,8 +727,6 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         Ok(Some(Plan { connection, limits, call_cost, model, request, partition, keys, hides_expired, fetches }))
     }
 
-    /// Returns `true` if the items that the read finds can contain the attribute `name`. A table
-    /// holds all attributes of an item, but an index may hold only some of the attributes.
     fn holds(&self, name: &str) -> bool {
         self.settings.index.is_none_or(|index| match index.projection {
             Projection::All => true,
@@ -748,7 +737,6 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     }
 }
 
-/// Returns the key attributes that identify a position in the table or in an index.
 fn place_keys(model: &Model, index: Option<&IndexModel>) -> Vec<KeyModel> {
     // An index can hold several items with the same index key, so DynamoDB identifies a position in
     // an index by the key attributes of the index and of the table. An attribute may be part of both
@@ -757,7 +745,6 @@ fn place_keys(model: &Model, index: Option<&IndexModel>) -> Vec<KeyModel> {
     model.key_attributes().chain(of_index.filter(|key| !model.is_key(key.name))).collect()
 }
 
-/// Returns the key condition of a query for one partition and a range of sort keys.
 fn key_condition(
     partition_key: KeyModel,
     partition: &KeyValue,

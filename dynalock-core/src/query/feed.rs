@@ -19,15 +19,14 @@ use crate::{
 
 type Coming = Pin<Box<dyn Future<Output = Result<ItemPage>> + Send>>;
 
-/// The pages of a query, or of all segments of a parallel scan.
 #[derive(Default)]
 pub(super) struct Feed {
-    /// If `failed` contains an error, the read returns the error and sends no request.
+    /// The error that the first poll returns instead of a page.
     failed: Option<Error>,
     segments: Vec<SegmentFeed>,
 }
 
-/// The pages of one segment of a parallel scan, or of a read without segments.
+/// `segment` is `None` for a read without segments.
 struct SegmentFeed {
     plan: Arc<Plan>,
     segment: Option<Segment>,
@@ -35,25 +34,22 @@ struct SegmentFeed {
     next: Next,
 }
 
-/// The request for the next page: not sent, failed, in flight, answered, or not needed.
 enum Next {
-    /// The segment has not requested the next page. The page begins after the key in `After`, or at
-    /// the first item if the key is `None`.
+    /// The segment has not requested the next page. The page begins after the contained key, or at
+    /// the first item for `None`.
     After(Option<Item>),
-    /// The segment requested the page before the caller needed the page, and the request failed.
-    /// The segment requests the page again when the caller waits for the page.
+    /// The request for the next page failed while the caller had items of another page. The segment
+    /// repeats the request when the caller waits for the page.
     Failed(Option<Item>),
     Coming {
         after: Option<Item>,
         page: Coming,
-        /// Says whether the caller already waited for the page when the segment sent the request.
         asked: Demand,
     },
     Here(ItemPage),
     End,
 }
 
-/// The urgency of the next page: the caller waits for the page, or the caller still has items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Demand {
     /// The caller waits for the next page.
@@ -73,26 +69,20 @@ impl Feed {
         Self { failed: Some(error), segments: Vec::new() }
     }
 
-    /// Returns the next page from the first segment that answers. `wanted` is the number of items
-    /// that the caller still needs, or `None` for all items.
     pub(super) async fn next(&mut self, wanted: Option<usize>) -> Option<Result<ItemPage>> {
-        // If each page is ready at once, the loop of the caller never returns to tokio's scheduler.
-        // `yield_now` lets other tasks run, and lets a timeout around the call fire.
+        // `yield_now` lets other tasks run, and lets a timeout around the call fire, even if each
+        // page is ready at once.
         tokio::task::yield_now().await;
         poll_fn(|context| self.poll_page(wanted, context)).await
     }
 
-    /// Requests the next page of each segment early, while the caller still has items.
     pub(super) fn ask_ahead(&mut self, wanted: Option<usize>, context: &mut Context<'_>) {
         for segment in &mut self.segments {
-            // The segment keeps a failed request as `Next::Failed`, so the loop can ignore the
-            // error of the request.
+            // A failed request stays in the segment as `Next::Failed`, so `advance` returns no error.
             let _ = segment.advance(Demand::Ahead, wanted, context);
         }
     }
 
-    /// Returns the next page from the first segment that answers. After a failed page request, the
-    /// feed returns no more pages.
     pub(super) fn poll_page(
         &mut self,
         wanted: Option<usize>,
@@ -124,19 +114,16 @@ impl Feed {
     }
 }
 
-/// Returns the `count` segments of a parallel scan.
 pub(super) fn segments(count: u32) -> impl Iterator<Item = Option<Segment>> {
-    // DynamoDB takes the number of segments as an `i32`. The checks of the query's settings limit
-    // the number of segments to 1,000,000.
+    // The number of segments fits into an `i32`, because a query accepts at most 1,000,000
+    // segments.
     let of = i32::try_from(count).unwrap_or(i32::MAX);
-    // For a read in one segment, the request names no segment, because a Query has no parameter for
-    // a segment.
+    // The request of a read in one segment names no segment, because a Query has no parameter for a
+    // segment.
     (0..of).map(move |number| (of > 1).then_some(Segment { number, of }))
 }
 
 impl SegmentFeed {
-    /// Sends the request for the next page, unless the request is in flight, and polls for the
-    /// answer.
     fn advance(&mut self, demand: Demand, wanted: Option<usize>, context: &mut Context<'_>) -> Result<()> {
         loop {
             match &mut self.next {
@@ -152,9 +139,10 @@ impl SegmentFeed {
                         self.next = Next::Here(page);
                     }
                     // The caller may handle the items of one page for so long that the deadline of
-                    // the next page passes. If a request that was sent early fails, the segment
-                    // requests the page again when the caller waits for the page.
-                    Poll::Ready(Err(_)) if *asked == Demand::Ahead => self.next = Next::Failed(after.take()),
+                    // the next page passes.
+                    Poll::Ready(Err(_)) if [*asked, demand].contains(&Demand::Ahead) => {
+                        self.next = Next::Failed(after.take());
+                    }
                     Poll::Ready(Err(error)) => return Err(error),
                 },
                 Next::Here(_) | Next::End => return Ok(()),

@@ -24,8 +24,8 @@ pub trait Partitioned<P> {
     fn partition(value: P) -> KeyValue;
 }
 
-/// A struct whose queries can be limited to a range of sort keys of type `R`.
-/// `#[derive(Versioned)]` implements `Sorted` for a struct with a sort key.
+/// A struct whose queries accept a range of sort keys. The type parameter `R` is the type of the
+/// range. `#[derive(Versioned)]` implements `Sorted` for a struct with a sort key.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no sort key",
     label = "no field of `{Self}` has `#[dynalock(sort_key)]`"
@@ -119,7 +119,8 @@ pub trait Reads<T>: sealed::Sealed {
     fn row(table: &Arc<str>, item: Item) -> Result<Self::Row>;
 }
 
-/// The kinds of reads that the caller can limit to a range of sort keys of type `R`.
+/// The kinds of reads that accept a range of sort keys. The type parameter `R` is the type of the
+/// range.
 #[diagnostic::on_unimplemented(
     message = "a scan reads all items: it has no range of a sort key",
     label = "use `filter`, or `query` for a range"
@@ -129,8 +130,7 @@ pub trait Ranged<T, R, M>: sealed::Sealed {
     fn bounds(range: R) -> SortBounds;
 }
 
-/// The kinds of reads that return items in the order of a sort key: the queries, because a query
-/// reads one partition.
+/// The kinds of reads that return items in the order of a sort key: all queries, but no scans.
 #[diagnostic::on_unimplemented(message = "a scan has no order", label = "only a query has an order")]
 pub trait Ordered: sealed::Sealed {}
 

@@ -43,7 +43,8 @@ impl<R> Page<R> {
     /// # Examples
     ///
     /// ```
-    /// use dynalock_core::query::Page;
+    /// # use dynalock_core as dynalock;
+    /// use dynalock::query::Page;
     ///
     /// let page = Page::new(vec![1, 2, 3], Some("3".into()));
     /// assert_eq!(page.items.len(), 3);
@@ -56,9 +57,8 @@ impl<R> Page<R> {
 /// The maximum number of requests for one page of a query whose filter leaves out many items.
 const MOST_REQUESTS: u32 = 10;
 
-/// Returns the items of the page that starts at `token`, and the token of the next page. The page
-/// has at most `most` items. Without `most`, the page ends after the first answer from DynamoDB
-/// that contains an item.
+/// The page has at most `most` items. If `most` is `None`, the page ends after the first answer
+/// from DynamoDB that contains an item.
 pub(super) async fn read(
     plan: &Plan,
     token: Option<PageToken>,
@@ -71,12 +71,11 @@ pub(super) async fn read(
     for requests in 0..MOST_REQUESTS {
         let limit = request_limit(most.map(|most| most - items.len()), requests);
         let start = PageStart { after: after.take(), limit, segment: None };
-        // Only the first request for a page uses the key in the page token. The start keys of later
-        // requests come from DynamoDB's answers.
+        // Only the first request for a page uses the key in the page token.
         let is_of_token = requests == 0 && token.is_some();
         let page = match plan.read(&start, plan.limits_since(began)).await {
-            // If the capacity budget is exhausted after the first request, the page ends with the
-            // items that the earlier requests have returned, and the call does not fail.
+            // If the budget does not allow a further request, the page ends early, and the call
+            // does not fail.
             Err(Error::BudgetExceeded { .. }) if requests > 0 => {
                 after = start.after;
                 break;
@@ -102,8 +101,8 @@ pub(super) async fn read(
         if is_full || after.is_none() {
             break;
         }
-        // If DynamoDB answers each request at once, the loop never returns to tokio's scheduler.
-        // `yield_now` lets other tasks run, and lets a timeout around the call fire.
+        // `yield_now` lets other tasks run, and lets a timeout around the call fire, even if
+        // DynamoDB answers each request at once.
         tokio::task::yield_now().await;
     }
     // The loop has shortened the list of keys to `most` keys, so `fetch` reads only items that the

@@ -19,12 +19,9 @@ use crate::{
     retry::{Attempts, CallCost, Connection, Limits},
 };
 
-/// The settings of a read that are the same for all pages of the read.
 pub(super) struct Plan {
     pub(super) connection: Arc<Connection>,
     pub(super) limits: Limits,
-    /// The counter of the read units that the read consumes, or `None` if the program does not
-    /// measure the cost of the read.
     pub(super) call_cost: Option<Arc<CallCost>>,
     pub(super) model: &'static Model,
     pub(super) request: PageRequest,
@@ -32,28 +29,25 @@ pub(super) struct Plan {
     pub(super) partition: Option<Partition>,
     /// The key attributes whose values identify the position of an item in the order of a query.
     pub(super) keys: Vec<KeyModel>,
-    /// The rule by which the read leaves out expired items, or `None` if the read returns expired
-    /// items.
+    /// `hides_expired` is `None` if the read returns expired items.
     pub(super) hides_expired: Option<ItemExpiry>,
-    /// `true` if the query must read whole items from the table, because the index does not hold
-    /// whole items.
+    /// `true` if the query takes the keys from the index, and then reads the items from the table.
     pub(super) fetches: bool,
 }
 
-/// The partition key of a query, in the table or in an index, and its value in canonical notation.
+/// The `value` of a `Partition` is in canonical notation.
 pub(super) struct Partition {
     pub(super) key: KeyModel,
     pub(super) value: KeyValue,
 }
 
-/// Returns the maximum number of items that the next request of a read evaluates. `wanted` is the
-/// number of items that the caller still needs, or `None` for all items. `requests` is the number
-/// of earlier requests for the same page or segment.
+/// `wanted` is the number of items that the caller still needs, or `None` for all items. `requests`
+/// is the number of earlier requests for the same page or segment.
 pub(super) fn request_limit(wanted: Option<usize>, requests: u32) -> Option<i32> {
     // DynamoDB applies the limit before the filter, so a request may find too few items. The limit
-    // doubles with each request: a read needs few requests even if the filter leaves out most items.
-    // A page of DynamoDB has at most 1 MB, which is at most about a million items, so a larger limit
-    // than 20 doublings of a `u32` is useless. 20 doublings of a `u32` fit into a `u64`.
+    // doubles with each request, so that a read needs few requests even if the filter leaves out
+    // most items. After 20 doublings, the limit is at least a million items, and a DynamoDB page of
+    // 1 MB holds no more.
     const MOST_DOUBLINGS: u32 = 20;
     let items = u32::try_from(wanted?).unwrap_or(u32::MAX);
     let evaluated = u64::from(items) << requests.min(MOST_DOUBLINGS);
@@ -65,7 +59,6 @@ impl Plan {
         &self.request.table
     }
 
-    /// Returns `query` or `scan`, the name by which telemetry shows the read of a page.
     pub(super) fn operation(&self) -> &'static str {
         match self.request.access {
             Access::Query { .. } => "query",
@@ -73,7 +66,6 @@ impl Plan {
         }
     }
 
-    /// Explains the request for the first page of a segment.
     pub(super) fn explain(&self, segment: Option<Segment>, limit: Option<usize>) -> ExplainedRequest {
         let start = PageStart { after: None, limit: request_limit(limit, 0), segment };
         ExplainedRequest::of_page(&self.request, &start)
@@ -83,8 +75,8 @@ impl Plan {
         Attempts::on(self.call_cost.clone(), &self.connection, limits)
     }
 
-    /// Reads the page that begins at `start`. The result contains no lease rows, and no expired
-    /// items unless the caller has set `including_expired`.
+    /// The result contains no lease rows, and no expired items unless the caller has set
+    /// `including_expired`.
     pub(super) async fn read(&self, start: &PageStart, limits: Limits) -> Result<ItemPage> {
         let mut attempts = self.attempts(limits);
         let client = self.connection.client.clone();
@@ -103,8 +95,7 @@ impl Plan {
         Ok(page)
     }
 
-    /// If the index does not hold whole items, reads the items with the keys in `named` from the
-    /// table. The result contains only items that still exist in the table.
+    /// The result contains only items that still exist in the table, in the order of `named`.
     pub(super) async fn fetch(&self, named: Vec<Item>, limits: Limits) -> Result<Vec<Item>> {
         if !self.fetches || named.is_empty() {
             return Ok(named);
@@ -123,8 +114,6 @@ impl Plan {
         Ok(keys.iter().filter_map(|key| found.remove(key)).collect())
     }
 
-    /// Converts the refusal of a read from a missing index into [`Error::IndexNotFound`], and names
-    /// the index in the error for an index with another key.
     fn explained(&self, error: Error) -> Error {
         match (error, self.request.index) {
             (Error::Rejected(refusal), Some(index)) if refusal.is_of_missing_index() => {
@@ -139,15 +128,13 @@ impl Plan {
         self.hides_expired.is_some_and(|expiry| expiry.is_over(self.model, item))
     }
 
-    /// Returns the key attributes of an item, which identify its position in the order of the
-    /// query.
     pub(super) fn place_of(&self, item: &Item) -> Item {
         let value = |key: &KeyModel| Some((key.name.to_owned(), item.get(key.name)?.clone()));
         self.keys.iter().filter_map(value).collect()
     }
 
-    /// Returns `false` if no item of the read has the value `value` in the key attribute `key`,
-    /// because `key` is the partition key of the query, and the query reads another partition.
+    /// Returns `false` if `key` is the partition key of the query, and `value` is the key of
+    /// another partition.
     pub(super) fn may_hold(&self, key: &KeyModel, value: &KeyValue) -> bool {
         self.partition.as_ref().is_none_or(|partition| partition.key != *key || partition.value == *value)
     }
@@ -185,13 +172,10 @@ impl Plan {
         hash.finish()
     }
 
-    /// Returns the error for a page token that the read cannot use.
     pub(super) fn token_error(&self, reason: &'static str) -> Error {
         Error::PageToken { table: Arc::clone(self.table()), reason }
     }
 
-    /// Returns the limits for the remaining requests of a page whose first request was sent at
-    /// `began`.
     pub(super) fn limits_since(&self, began: Instant) -> Limits {
         let elapsed = clock::now().duration_since(began);
         Limits { deadline: self.limits.deadline.saturating_sub(elapsed), ..self.limits }

@@ -91,7 +91,8 @@ impl SortBounds {
     /// # Examples
     ///
     /// ```
-    /// use dynalock_core::{query::SortBounds, table::KeyValue};
+    /// # use dynalock_core as dynalock;
+    /// use dynalock::{query::SortBounds, table::KeyValue};
     ///
     /// let n = |number: u64| KeyValue::N(number.to_string());
     /// assert!(SortBounds::Between(n(9), n(100)).contains(&n(10)));
@@ -131,10 +132,8 @@ impl SortBounds {
     }
 }
 
-/// Returns the order in which DynamoDB sorts two keys of the same type.
 fn compare(one: &KeyValue, other: &KeyValue) -> Option<Ordering> {
     match (one, other) {
-        // DynamoDB sorts strings by their UTF-8 bytes, like `str` in Rust.
         (KeyValue::S(one), KeyValue::S(other)) => Some(one.cmp(other)),
         (KeyValue::B(one), KeyValue::B(other)) => Some(one.cmp(other)),
         (KeyValue::N(one), KeyValue::N(other)) => number::compare(one, other),

@@ -194,8 +194,6 @@ impl<T> QuerySpec<T> {
         self.limit
     }
 
-    /// Returns `true` if the index does not hold all attributes, so that the query must read the
-    /// items from the table.
     pub(super) fn fetches(&self) -> bool {
         self.index.is_some_and(|index| index.projection != Projection::All)
     }

@@ -18,10 +18,10 @@ use crate::{codec::Item, error::Result};
 /// polls the stream. The stream of a query holds at most two pages. The stream of a scan in
 /// segments holds at most two pages of each segment. A dropped stream sends no more requests.
 ///
-/// If an item cannot be decoded, the stream returns an error in its place, and continues with the
-/// next item. If a page cannot be read, the stream returns an error and ends. If an early request
-/// for the next page fails, the stream first returns its remaining items, and then requests the
-/// page again with a new deadline.
+/// If an item cannot be decoded, the stream returns an error in place of the item, and continues
+/// with the next item. If a page cannot be read, the stream returns an error and ends. If an early
+/// request for the next page fails, the stream first returns its remaining items, and then requests
+/// the page again with a new deadline.
 #[must_use = "nothing is read until this is polled"]
 pub struct ItemStream<R> {
     table: Arc<str>,
@@ -95,8 +95,9 @@ impl<R> Stream for ItemStream<R> {
             }
         }
         let ahead = this.wanted.map(|wanted| wanted.saturating_sub(this.ready.len()));
-        // The stream prefetches the next page only while it still holds items for the caller. After
-        // an empty page, the stream holds no items, and the caller already waits for the next page.
+        // The stream prefetches the next page only while the stream still holds items for the
+        // caller. After an empty page, the stream holds no items, and the caller already waits for
+        // the next page.
         if !this.ready.is_empty() && ahead != Some(0) {
             this.feed.ask_ahead(ahead, context);
         }

@@ -35,7 +35,8 @@ use crate::{
 /// # Examples
 ///
 /// ```
-/// use dynalock_core::query::PageToken;
+/// # use dynalock_core as dynalock;
+/// use dynalock::query::PageToken;
 ///
 /// // The page token `next` comes from the address of a web page.
 /// fn token(next: Option<String>) -> Option<PageToken> {
@@ -53,7 +54,7 @@ const FORMAT: u8 = 1;
 const MALFORMED: &str = "it was shortened, edited, or made by another program";
 
 impl PageToken {
-    /// Makes a page token from the key attributes of `place`, the last item of the page.
+    /// `place` contains the key attributes of the last item of the page.
     pub(super) fn seal(plan: &Plan, place: &Item, secret: Option<&Secret>) -> Self {
         let mut bytes = vec![FORMAT];
         bytes.extend(plan.digest().to_be_bytes());
@@ -72,9 +73,8 @@ impl PageToken {
         Self(text.trim_end_matches('=').replace('+', "-").replace('/', "_"))
     }
 
-    /// Returns the key attributes in a page token. Returns an error if another query or scan made
-    /// the page token, if the signature of the page token is wrong, or if no item of the query can
-    /// have the key in the page token.
+    /// Returns an error if another query or scan made the page token, if the signature of the page
+    /// token is wrong, or if no item of the query can have the key in the page token.
     pub(super) fn open(&self, plan: &Plan, secret: Option<&Secret>) -> Result<Item> {
         const OTHER_QUERY: &str = "it belongs to another query";
         const UNSIGNED: &str = "it is not signed with the key of this query";
@@ -122,8 +122,6 @@ impl Secret {
         mac.chain_update(content)
     }
 
-    /// Returns the content of a page token without the signature, or `None` if the signature is
-    /// wrong.
     fn verified<'b>(&self, bytes: &'b [u8]) -> Option<&'b [u8]> {
         const SIGNATURE: usize = 32;
         let (content, signature) = bytes.split_last_chunk::<SIGNATURE>()?;
@@ -133,7 +131,6 @@ impl Secret {
     }
 }
 
-/// Appends the type, the length and the bytes of a key value to the content of a page token.
 fn put(to: &mut Vec<u8>, value: &KeyValue) {
     let (tag, content) = match value {
         KeyValue::S(text) => (b'S', text.as_bytes()),
@@ -147,8 +144,8 @@ fn put(to: &mut Vec<u8>, value: &KeyValue) {
     to.extend(content);
 }
 
-/// Takes a key value from the content of a page token. Returns `None` if the content is not a key
-/// value, because a client can change the content of an unsigned page token.
+/// A client can change the content of an unsigned page token, so `take` returns `None` for content
+/// that is not a key value.
 fn take(from: &mut &[u8]) -> Option<KeyValue> {
     let (&tag, rest) = from.split_first()?;
     let (length, rest) = rest.split_first_chunk()?;

@@ -103,11 +103,11 @@ impl<T: Versioned + Clone> Request<T, Update<T>> {
     /// Returns the request that the update, touch or replace would send. `explain` sends no
     /// request.
     ///
-    /// If the value comes from [`Stored::assume`], or if a `replace` writes an item that contains a
-    /// lease, the call reads the item before the write. If the update expression would be too long,
-    /// the call reads the item, and then sends a put of the whole item. If the call reads the item
-    /// before the write, the result contains only the read, and is not
-    /// [complete](Explained::is_complete).
+    /// The call reads the item before the write in three cases. In the first case, the value comes
+    /// from [`Stored::assume`]. In the second case, a `replace` writes an item of a type that
+    /// stores leases in its items. In the third case, the update expression would be too long, so
+    /// the call sends a put of the whole item. If the call reads the item before the write, the
+    /// result contains only the read, and is not [complete](Explained::is_complete).
     ///
     /// # Examples
     ///
@@ -387,7 +387,6 @@ where
     }
 }
 
-/// Returns the requests that a read-modify-write call would send if its read returned `stored`.
 fn modify<T: Versioned + Clone, E: From<Error>>(
     session: &mut Session<T>,
     key: &Key,
@@ -405,7 +404,6 @@ fn modify<T: Versioned + Clone, E: From<Error>>(
     Ok(write(session, value, Change::Update(basis))?.after(read.into()))
 }
 
-/// Returns the requests that a write of `stored` would send.
 fn stored_write<T: Versioned>(
     session: &mut Session<T>,
     stored: Stored<T>,
@@ -421,13 +419,12 @@ fn stored_write<T: Versioned>(
     }
 }
 
-/// Returns the requests that a write of `value` would send.
 pub(crate) fn write<T: Versioned>(session: &mut Session<T>, value: T, change: Change) -> Result<Explained> {
     let intent = session.intent(value, change);
     let read = |session: &Session<T>| Ok(Explained::before_write(vec![session.get(&intent.key())?.into()]));
     match &intent.change {
-        // If an item contains its lease, a `replace` first reads the stored item, to find the
-        // attributes that the `replace` must remove.
+        // If a type stores leases in its items, a `replace` first reads the stored item, to find
+        // the attributes that the `replace` must remove.
         Change::Replace(basis) if T::MODEL.lock_in_item().is_some() => {
             basis.check_key(session.table(), &intent.value)?;
             return read(session);
@@ -441,8 +438,8 @@ pub(crate) fn write<T: Versioned>(session: &mut Session<T>, value: T, change: Ch
         _ => {}
     }
     match session.explain(&intent) {
-        // If the update expression would be too long, the call sends a put of the whole item. The
-        // put needs all attributes of the stored item, so the call reads the item before the put.
+        // An update whose expression would be too long becomes a put of the whole item. The put
+        // needs all attributes of the stored item, so the call reads the item before the put.
         Err(Error::ExpressionTooLong { .. })
             if matches!(intent.change, Change::Update(_) | Change::Touch(_)) && intent.is_tracked() =>
         {
@@ -452,13 +449,10 @@ pub(crate) fn write<T: Versioned>(session: &mut Session<T>, value: T, change: Ch
     }
 }
 
-/// Returns the requests that a patch would send: the patch, and a read of the item if the patch is
-/// sent as a transaction.
 pub(crate) fn patch<T: Versioned>(session: &mut Session<T>, key: Key, content: SharedPatch<T>) -> Result<Explained> {
     let intent = session.patch_intent(key, content);
     let mut requests = vec![session.explain(&intent)?];
-    // The reply to an UpdateItem contains the item after the patch. The reply to a transaction
-    // contains no item, so the call reads the item after the transaction.
+    // The reply to a transaction contains no item, so the call reads the item after the patch.
     if requests[0].operation() != "UpdateItem" {
         requests.push(session.get(&intent.key)?.into());
     }

@@ -62,9 +62,9 @@ impl<T: Versioned> Repository<T> {
         self.request(GetMany { keys, expired: ExpiredItems::Absent })
     }
 
-    /// Makes a `Stored` from an item that the program has read by the SDK. The program can write
+    /// Makes a `Stored` from an item that the program has read with the SDK. The program can write
     /// the `Stored` like a value that the repository has read, with the same checks of the version.
-    /// `read` accepts expired items. The item must be complete, so read the item without a
+    /// `decode` accepts expired items. The item must be complete, so read the item without a
     /// projection expression.
     ///
     /// # Examples
@@ -76,7 +76,7 @@ impl<T: Versioned> Repository<T> {
     /// # async fn example(client: &aws_sdk_dynamodb::Client, products: &dynalock::Repository<Product>) -> Result<(), Box<dyn std::error::Error>> {
     /// let output = client.scan().table_name("products").send().await?;
     /// for item in output.items.unwrap_or_default() {
-    ///     let product = products.read(item)?;
+    ///     let product = products.decode(item)?;
     ///     println!("{} at version {}", product.sku, product.version());
     /// }
     /// # Ok(())
@@ -88,7 +88,7 @@ impl<T: Versioned> Repository<T> {
     /// - [`Error::Decode`](crate::Error::Decode): the item cannot be decoded into a `T`.
     /// - [`Error::Corrupt`](crate::Error::Corrupt): the item contains an invalid value in an
     ///   attribute of the library, for example in `_writes`.
-    pub fn read(&self, item: Item) -> Result<Stored<T>> {
+    pub fn decode(&self, item: Item) -> Result<Stored<T>> {
         decode_stored(&self.table, item)
     }
 }
@@ -115,8 +115,7 @@ impl<T> Request<T, GetMany> {
 }
 
 impl<T: Versioned> Request<T, GetMany> {
-    /// Returns the keys of the call without duplicates. DynamoDB refuses a BatchGetItem that names
-    /// a key twice.
+    /// DynamoDB refuses a BatchGetItem that names a key twice.
     pub(super) fn different_keys(&self) -> Result<Vec<Item>> {
         let mut seen = HashSet::new();
         let different = self.kind.keys.iter().filter(|key| seen.insert(*key));
@@ -141,10 +140,10 @@ impl<T: Versioned> IntoFuture for Request<T, GetMany> {
             let items = items.into_iter().filter(is_shown);
             let keyed = items.filter_map(|item| Some((key_of(T::MODEL, &item)?, item)));
             let mut found: HashMap<Key, Item> = keyed.collect();
-            // If all keys of the call are different, the code moves each item from the map into the
-            // result, and copies no item.
+            // If the keys of the call are all different, each item moves out of the map without a
+            // copy.
             let mut item = |key: &Key| if repeats { found.get(key).cloned() } else { found.remove(key) };
-            keys.iter().map(|key| item(key).map(|item| repository.read(item)).transpose()).collect()
+            keys.iter().map(|key| item(key).map(|item| repository.decode(item)).transpose()).collect()
         })
     }
 }

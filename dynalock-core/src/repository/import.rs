@@ -70,14 +70,14 @@ impl<T: Versioned> InMany<T> for Import<T> {
     }
 }
 
-/// The writes of one group of up to 25 values of an import.
+/// One group of up to 25 values of an import.
 struct ImportCall<T> {
     table: Arc<str>,
     attempts: Attempts,
     results: Vec<ItemResult<Stored<T>>>,
 }
 
-/// A value of an import whose write DynamoDB has not yet confirmed.
+/// A value whose write DynamoDB has not yet confirmed.
 struct Open<T> {
     index: usize,
     id: WriteId,
@@ -85,14 +85,12 @@ struct Open<T> {
     outcome: AttemptOutcome,
 }
 
-/// A value that the current attempt of an import sends, and the state of its item after the write.
 struct Sent<T> {
     open: Open<T>,
     next: Basis,
 }
 
 impl<T: Versioned> ImportCall<T> {
-    /// Sends the values until each value is written or has an error.
     async fn write(&mut self, mut open: Vec<Open<T>>) {
         let mut backoff = Backoff::default();
         loop {
@@ -115,12 +113,10 @@ impl<T: Versioned> ImportCall<T> {
                     let rest = Refusal::new("UnprocessedItems", "some of the items were not written", None);
                     self.attempts.wait(&mut backoff, Error::Throttled(rest.after(self.attempts.spent()))).await
                 }
-                // DynamoDB's refusal does not name the item that caused the refusal, so the import
-                // sends each item of the refused request in a separate request.
+                // DynamoDB's refusal does not name the invalid item, so the import sends each item
+                // alone.
                 Err(Failure::Permanent(refusal)) if refusal.is_of_content() && sent.len() > 1 => {
                     for Sent { open, .. } in sent {
-                        // The method `write` calls itself, and Rust requires a box for a recursive
-                        // future.
                         Box::pin(self.write(vec![open])).await;
                     }
                     return;
@@ -140,13 +136,11 @@ impl<T: Versioned> ImportCall<T> {
         }
     }
 
-    /// Encodes the values that an attempt sends, and adds the encoded items to `items`. If a value
-    /// cannot be stored, records an error as the result of the value.
+    /// Adds the encoded values to `items`. A value that cannot be encoded gets an error as its
+    /// result.
     fn plan(&mut self, open: Vec<Open<T>>, items: &mut Vec<Item>) -> Vec<Sent<T>> {
         let mut sent = Vec::with_capacity(open.len());
         for open in open {
-            // Each attempt draws a new incarnation (the random id of a new item), as each attempt
-            // of a create does.
             let incarnation = Incarnation::draw(self.attempts.rng());
             match open.intent.whole_item(WriteStamp { id: open.id, incarnation }) {
                 Ok(WholeItem { item, next, .. }) => {
@@ -159,19 +153,17 @@ impl<T: Versioned> ImportCall<T> {
         sent
     }
 
-    /// Sends one `BatchWriteItem` request with the items. Returns the keys of the items that
-    /// DynamoDB left unprocessed.
+    /// Returns the keys of the items that DynamoDB left unprocessed.
     async fn attempt(&mut self, sent: &[Sent<T>], items: Vec<Item>) -> Result<Vec<Key>, Failure> {
         let client = self.attempts.connection().client.clone();
         let request = PutMany { table: Arc::clone(&self.table), items };
-        // The future that sends the request also parses the reply, so that a reply that cannot be
-        // parsed counts as a lost reply.
+        // The attempt includes the parsing of the reply, so that an unreadable reply counts as a
+        // lost reply.
         let request = async { request.send(&client).await.and_then(|left| unprocessed(&left, sent)) };
         self.attempts.attempt_of(sent.len(), Box::pin(request)).await
     }
 
-    /// Records the results of the values that DynamoDB has written, and returns the values that
-    /// DynamoDB left unprocessed.
+    /// Records the results of the written values, and returns the unprocessed values.
     fn settle(&mut self, sent: Vec<Sent<T>>, left: &[Key]) -> Vec<Sent<T>> {
         let (open, written): (Vec<_>, Vec<_>) =
             sent.into_iter().partition(|sent| left.contains(&sent.open.intent.key()));
@@ -183,8 +175,7 @@ impl<T: Versioned> ImportCall<T> {
         open
     }
 
-    /// Records the error of each value in `open`: `Indeterminate` if DynamoDB may have written the
-    /// value, and `error` otherwise.
+    /// A value that DynamoDB may have written gets `Error::Indeterminate` instead of `error`.
     fn fail(&mut self, open: Vec<Open<T>>, error: &Error) {
         if open.iter().any(|open| open.outcome == AttemptOutcome::Unknown) {
             lost_reply(LostReply::Unknown);
@@ -195,8 +186,7 @@ impl<T: Versioned> ImportCall<T> {
         }
     }
 
-    /// Returns the error of a value whose item is too large for DynamoDB. `sent` must contain
-    /// exactly one value: the value in the refused request.
+    /// `sent` must contain exactly one value: the value in the refused request.
     fn too_large(&mut self, sent: &[Sent<T>]) -> Error {
         let incarnation = Incarnation::draw(self.attempts.rng());
         let sizes = sent.iter().map(|Sent { open, .. }| {
@@ -210,8 +200,7 @@ impl<T: Versioned> ImportCall<T> {
     }
 }
 
-/// Returns the keys of the items that DynamoDB left unprocessed. A reply with an item that was not
-/// in the request counts as an unreadable reply.
+/// A reply with an item that was not in the request counts as an unreadable reply.
 fn unprocessed<T: Versioned>(left: &[Item], sent: &[Sent<T>]) -> Result<Vec<Key>, Failure> {
     const UNKNOWN: &str = "an unprocessed item was not in the request";
     let is_sent = |key: &Key| sent.iter().any(|sent| sent.open.intent.key() == *key);

@@ -1,6 +1,3 @@
-//! The kinds of writes that a call for many items can send, for example the creates of a
-//! `create_many`.
-
 use super::{Request, request::sealed::Sealed, write_stream::Step};
 use crate::key::Key;
 
@@ -10,23 +7,22 @@ pub trait InMany<T>: Sealed + Sized + Send + 'static {
     /// The output of a successful write of one item.
     type Output: Send + 'static;
 
-    /// The name that telemetry uses for the call, for example `create_many`.
     #[doc(hidden)]
     const OPERATION: &'static str;
 
-    /// The largest number of items that a call for many items may write by one request.
+    /// The largest number of items in one request.
     #[doc(hidden)]
     const MOST: usize;
 
     #[doc(hidden)]
     fn key(&self) -> Key;
 
-    /// Sends the writes of up to [`Self::MOST`] items with different keys.
+    /// Sends at most [`Self::MOST`] items, whose keys must differ.
     #[doc(hidden)]
     fn send(settings: &Request<T, ()>, items: Vec<Numbered<Self>>) -> Step<Self::Output>;
 }
 
-/// An item of a call for many items, with its index in the caller's list.
+/// An item of a call for many items, with its index in the list of the caller.
 #[derive(Debug)]
 pub struct Numbered<K> {
     pub(super) index: usize,

@@ -111,8 +111,6 @@ pub struct Repository<T> {
     pub(crate) table: Arc<str>,
     pub(crate) limits: Limits,
     pub(crate) options: LeaseOptions,
-    /// The allowed clock skew. An item counts as expired only when the item's expiry time plus the
-    /// allowed clock skew is in the past.
     expiry_skew: Duration,
     of: PhantomData<fn() -> T>,
 }
@@ -161,6 +159,25 @@ impl<T> Repository<T> {
         self
     }
 
+    /// Returns the name of the table, for example for a request that the program sends with the AWS
+    /// SDK.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn size(client: &aws_sdk_dynamodb::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let products = dynalock::Repository::<Product>::new(client).table("products-eu");
+    /// let description = client.describe_table().table_name(products.table_name()).send().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn table_name(&self) -> &str {
+        &self.table
+    }
+
     limit_methods! {
         self, [self.limits], {
             /// ```
@@ -175,7 +192,7 @@ impl<T> Repository<T> {
         /// The deadline applies to each call of the repository. The default deadline is 5 seconds.
         /// A caller can set another deadline for a single call.
         deadline;
-        /// The limit applies to each call of the repository.
+        /// The limit of attempts applies to each call of the repository.
         attempts;
         ///
         /// The capacity budget applies to each call of the repository. With
@@ -588,7 +605,7 @@ impl<T> Repository<T> {
     /// Deletes the item with the given key, whatever the item contains. If the key has no item,
     /// `delete_unchecked` succeeds. `delete_unchecked` checks neither versions nor leases, so
     /// `delete_unchecked` may delete an item that another caller has just written or has leased.
-    /// After a lost reply, the library repeats the delete. If the lost request arrives late, it may
+    /// After a lost reply, the library repeats the delete. An earlier request that arrives late may
     /// delete an item that another caller has created after `delete_unchecked` returned.
     ///
     /// # Examples
@@ -750,25 +767,19 @@ impl<T> Repository<T> {
 }
 
 impl<T: Versioned> Repository<T> {
-    /// Returns the rule that decides whether an item has expired.
     pub(crate) fn item_expiry(&self) -> ItemExpiry {
         ItemExpiry { max_skew: self.expiry_skew, clock_offset: self.options.skew_millis }
     }
 
-    /// Returns an [`ItemRef`], which identifies the item with the key `key` in the table of the
-    /// repository.
     pub(crate) fn item_ref(&self, key: Key, expected: Option<u64>) -> ItemRef {
         ItemRef { table: Arc::clone(&self.table), model: T::MODEL, key, expected, expiry: self.item_expiry() }
     }
 
-    /// Makes the [`Intent`](crate::write::intent::Intent) of a write that begins now, without a
-    /// condition of the caller.
     pub(crate) fn intent(&self, value: T, change: Change, policy: LeasePolicy) -> IntentOf<T> {
         let (table, at, expiry) = (Arc::clone(&self.table), self.options.now(), self.item_expiry());
         IntentOf { table, value, change, policy, condition: None, at, expiry }
     }
 
-    /// Makes the [`Intent`](crate::write::intent::Intent) of a patch that begins now.
     pub(crate) fn patch_intent(&self, key: Key, content: SharedPatch<T>, policy: LeasePolicy) -> PatchIntent<T> {
         let (table, at, expiry) = (Arc::clone(&self.table), self.options.now(), self.item_expiry());
         PatchIntent { table, key, content, policy, at, expiry, seen: SeenItem::default() }
@@ -785,8 +796,7 @@ impl<T: Versioned> Repository<T> {
     }
 }
 
-/// Returns the key of an item as text. For a separate lease row, `key_text` returns the key of the
-/// leased item.
+/// For a separate lease row, `key_text` returns the key of the leased item.
 fn key_text<T: Versioned>(item: &Item) -> Option<String> {
     let key = key_of(T::MODEL, item)?;
     let key = if T::MODEL.lock_in_row().is_some() { key.of_item() } else { key };

@@ -46,9 +46,7 @@ impl<F> Checked for UpdateWith<'_, F> {}
 impl<F> Checked for TryUpdateWith<'_, F> {}
 impl<I, F> Checked for UpsertWith<'_, I, F> {}
 
-/// The return type of the closure of an update, which is `()`, or `!` if the closure never returns.
-/// The return type of an async closure does not implement the trait `NoValue`, and the compiler
-/// prints a helpful message.
+/// The return type of an update's closure: `()`, or `!` for a closure that never returns.
 #[diagnostic::on_unimplemented(
     message = "the closure of an update returns `()`, not `{Self}`",
     label = "its closure returns `{Self}`",
@@ -60,14 +58,10 @@ pub trait NoValue {}
 impl NoValue for () {}
 impl NoValue for Never {}
 
-/// The type `!`, which has no name in stable Rust. A closure that always panics has the return type
-/// `!`.
+/// The type `!`, which stable Rust can name only as the return type of a function type.
 type Never = <fn() -> ! as Returns>::Output;
 
-/// Gives the name `Output` to the return type of a function type, so that the type alias `Never`
-/// can name the type `!`.
 pub trait Returns {
-    /// The return type of the function.
     type Output;
 }
 
@@ -127,7 +121,6 @@ where
     }
 }
 
-/// Converts the closure of an `update_with` into the closure of a `try_update_with`.
 pub(crate) fn infallible<T, O, E>(mut change: impl FnMut(&mut T) -> O) -> impl FnMut(&mut T) -> Result<(), E> {
     move |value| {
         change(value);
@@ -136,9 +129,6 @@ pub(crate) fn infallible<T, O, E>(mut change: impl FnMut(&mut T) -> O) -> impl F
 }
 
 impl<T: Versioned> Session<T> {
-    /// Reads the item, runs the closure `change` on the value of the item, and writes the changes.
-    /// After a conflict, repeats `change` on the newer item. `modify` returns when DynamoDB has
-    /// applied a write, or when a run of the closure `change` changes nothing.
     async fn modify<E: From<Error>>(
         &mut self,
         key: &Key,
@@ -164,8 +154,8 @@ impl<T: Versioned> Session<T> {
                 None => {
                     let Some(mut value) = init() else { return Err(self.not_found(key).into()) };
                     change(&mut value)?;
-                    // If the closure `init` or `change` set a different key in the value, the
-                    // create would write an item that the call has not read.
+                    // A closure may have set a different key, and the call has not read the item
+                    // under this key.
                     if value.key() != *key {
                         return Err(self.key_changed().into());
                     }

@@ -1,5 +1,3 @@
-//! The patch: a call that changes attributes of a single item without a read.
-
 use std::future::IntoFuture;
 
 use super::{

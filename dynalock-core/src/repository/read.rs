@@ -61,7 +61,6 @@ impl<T> Request<T, Get> {
 }
 
 impl<T: Versioned> Request<T, Get> {
-    /// Returns the GetItem request that a `get` sends.
     pub(super) fn get_item(&self) -> Result<GetItem> {
         let (table, Get { key, consistent, .. }) = (&self.repository.table, &self.kind);
         Ok(GetItem { table: Arc::clone(table), key: checked_key(T::MODEL, table, key)?, consistent: *consistent })

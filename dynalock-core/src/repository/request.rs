@@ -52,7 +52,6 @@ pub struct Request<T, K> {
 }
 
 impl<T, K> Request<T, K> {
-    /// Returns a call of the kind `kind` with the same settings.
     pub(super) fn like<L>(&self, kind: L) -> Request<T, L> {
         let Self { repository, limits, delivery, policy, condition, .. } = self;
         let (repository, policy, condition) = (repository.clone(), policy.clone(), condition.clone());

@@ -25,41 +25,30 @@ use crate::{
     },
 };
 
-/// One call of a repository, with its limits, its retries and its current write id. All attempts to
-/// write the result of one run of the closure have the same write id. If an item contains a write
-/// id of the call, DynamoDB has applied an attempt with this id. After a conflict, the call draws a
-/// new write id and runs the closure again.
 pub(crate) struct Session<T> {
     repository: Repository<T>,
     pub(super) attempts: Attempts,
     id: WriteId,
-    /// The write ids of the call's writes that DynamoDB refused because of a conflict. DynamoDB may
-    /// apply a delayed duplicate of a refused create after a delete of the item. DynamoDB may apply
-    /// a delayed duplicate of a refused update if another program restores the content of an item
-    /// without a version.
+    /// The write ids of refused runs of the closure. DynamoDB may still apply a delayed duplicate
+    /// of a refused write.
     refused: Vec<WriteId>,
     delivery: Delivery,
     policy: LeasePolicy,
-    /// The condition that the caller added to the write.
     condition: Option<Arc<Condition<T>>>,
-    /// The operation on the item's separate lease row: a check of the row, or the removal of an
-    /// expired lease.
     companion: CompanionWrite,
 }
 
-/// Says whether the call's closure runs again after a conflict, and which item the closure gets.
 pub(super) enum NextRun {
-    /// The closure runs again, on the newer item, or on `None` if the key has no item.
+    /// The item for the next run of the closure, or `None` if the key has no item.
     On(Option<Item>),
-    /// The closure does not run again, because the item shows that DynamoDB has applied a duplicate
-    /// request of an earlier attempt.
+    /// The item contains the write id of a refused run, so DynamoDB has applied a delayed duplicate
+    /// of the refused write.
     AppliedLate(Item),
 }
 
-/// The version and the state that an item must have for a write to succeed.
 pub(super) struct ExpectedState {
     version: u64,
-    /// The state that the item must have, or `None` if the caller added no condition to the write.
+    /// The state of the item at the read, or `None` if the write has no condition of the caller.
     state: Option<State>,
 }
 
@@ -77,7 +66,6 @@ impl<T: Versioned> Session<T> {
         Self::new(request.like(())).0
     }
 
-    /// Makes a session for a call with the lease policy `policy`.
     pub(crate) fn under(repository: &Repository<T>, policy: LeasePolicy) -> Self {
         Self::new(Request { policy, ..repository.request(()) }).0
     }
@@ -86,14 +74,13 @@ impl<T: Versioned> Session<T> {
         &self.repository.table
     }
 
-    /// Returns the GetItem request of a strongly consistent read.
     pub(crate) fn get(&self, key: &Key) -> Result<GetItem, Error> {
         let key = checked_key(T::MODEL, self.table(), key)?;
         Ok(GetItem { table: Arc::clone(self.table()), key, consistent: true })
     }
 
-    /// Returns the item from which the call starts its next attempt after a conflict: `met`, the
-    /// item in the refusal, or after a sleep, the item that the call reads.
+    /// Returns the item for the next attempt: `met`, the item in the refusal, or a newly read item
+    /// if the call has slept.
     pub(crate) async fn after_conflict(
         &mut self,
         get: &GetItem,
@@ -102,7 +89,6 @@ impl<T: Versioned> Session<T> {
         met: Option<Item>,
     ) -> Result<Option<Item>, Error> {
         match self.attempts.pause_after_conflict(met.as_ref().map_or(0, size)).await {
-            // DynamoDB returned the current item with the conflict, so the call needs no read.
             AfterConflict::AtOnce => Ok(met),
             AfterConflict::Slept => self.attempts.read(get).await,
             AfterConflict::NoTimeLeft => {
@@ -112,8 +98,6 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Prepares the next run of the closure after a conflict. The write ids in the item show
-    /// whether DynamoDB has meanwhile applied a delayed duplicate of a refused write.
     pub(super) async fn next_run(
         &mut self,
         get: &GetItem,
@@ -133,8 +117,6 @@ impl<T: Versioned> Session<T> {
         })
     }
 
-    /// Returns whether an item shows that DynamoDB first refused a write of the call, and later
-    /// applied a delayed duplicate of this write.
     pub(super) fn shows_refused_run(&self, item: Option<&Item>) -> bool {
         item.and_then(ring_of).is_some_and(|ring| self.refused.iter().any(|id| ring.contains(*id)))
     }
@@ -143,20 +125,14 @@ impl<T: Versioned> Session<T> {
         Conflict::new(self.repository.item_ref(key, expected), met, self.attempts.spent())
     }
 
-    /// Returns the version and the state that the item must have for the write of a `Stored` to
-    /// succeed. If the caller has set no condition on the write, the field `state` of the returned
-    /// value is `None`.
     pub(super) fn expected(&self, basis: &Basis) -> ExpectedState {
         let version = basis.state.revision.number();
         ExpectedState { version, state: self.condition.is_some().then(|| basis.state.clone()) }
     }
 
-    /// Returns the error of a write that DynamoDB has refused. `met` is the item for which the
-    /// condition of the request was false. Returns `ConditionFailed` if only the caller's condition
-    /// is false for the item `met`, and `Conflict` in all other cases.
+    /// Returns `ConditionFailed` if only the caller's condition is false for the item `met`, and
+    /// `Conflict` in all other cases.
     pub(super) fn refused(&self, key: Key, expected: &ExpectedState, met: Option<Item>) -> Error {
-        // The condition of the caller caused the refusal only if all conditions of the library were
-        // true.
         let by_condition = self.condition.as_ref().zip(met.as_ref()).is_some_and(|(condition, item)| {
             let state = state_of(T::MODEL, self.table(), item).ok();
             !condition.is_true(Some(item)) && state.is_some() && state == expected.state
@@ -170,7 +146,6 @@ impl<T: Versioned> Session<T> {
         Error::NotFound { table: Arc::clone(self.table()), key, spent: self.attempts.spent() }
     }
 
-    /// Returns the error of a call whose write has an unknown outcome.
     pub(super) fn indeterminate(&self) -> Error {
         self.attempts.indeterminate(self.table(), None, None, None)
     }
@@ -179,9 +154,8 @@ impl<T: Versioned> Session<T> {
         Error::KeyChanged { table: Arc::clone(self.table()) }
     }
 
-    /// Returns the value of a `Stored`, and the state in which the item was read. For a value with
-    /// an etag, `known` reads the item, and returns a conflict if the item has changed since the
-    /// etag was made.
+    /// For a value with an etag, `known` reads the item, and returns a conflict if the item has
+    /// changed since the etag was made.
     pub(super) async fn known(&mut self, stored: Stored<T>) -> Result<(T, Basis), Error> {
         let (value, etag) = match stored.into_parts() {
             (value, Ok(basis)) => return Ok((value, basis)),
@@ -192,11 +166,10 @@ impl<T: Versioned> Session<T> {
             return Err(self.key_changed());
         }
         let get = self.get(&key)?;
-        // An etag may contain a digest of the item's content. DynamoDB cannot compare an item with
-        // a digest, so the call reads and compares the item.
+        // DynamoDB cannot compare an item with the digest in an etag, so the call reads the item.
         let expected = Some(etag.number());
-        // The future is in a box, because the future is large and writes of values with an etag are
-        // rare.
+        // The read is in a box, because a large future for a rare case would enlarge the future of
+        // each write.
         let Some(item) = Box::pin(self.attempts.read(&get)).await? else {
             return Err(Error::Conflict(self.conflict(key, expected, None)));
         };
@@ -206,12 +179,9 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Creates an item. `expired` is the expired item that the call has already read under the same
-    /// key, or `None`.
-    ///
-    /// If a create finds an expired item, the call sends a write with the condition that the
-    /// expired item has not changed. The condition does not compare the item's time to live with
-    /// the current time.
+    /// `expired` is the expired item that the call has already read under the key, or `None`. The
+    /// condition of an overwrite requires that the expired item is unchanged, and does not compare
+    /// its time to live with the current time.
     pub(super) async fn create(
         &mut self,
         value: T,
@@ -220,8 +190,7 @@ impl<T: Versioned> Session<T> {
         let mut intent = self.intent(value, Change::Create);
         loop {
             let expected = expired.as_ref().map(|item| version_in(item, T::MODEL.version).unwrap_or(0));
-            // The loop ignores the `Adapted` result of `adapt`, because the stored item decides
-            // whether the loop sends another request.
+            // The loop sends a request in any case, so the `Adapted` result does not matter.
             let _ = intent.adapt(expired.as_ref())?;
             let met = match self.write_whole(&intent).await? {
                 WriteResult::Applied(applied) => return Ok(WriteResult::Applied(intent.into_stored(applied.next))),
@@ -229,16 +198,15 @@ impl<T: Versioned> Session<T> {
             };
             expired = match (met, expected) {
                 (Some(item), None) if self.is_expired(&item) => Some(item),
-                // Between the read of the expired item and the write, another caller or DynamoDB
-                // has changed or deleted the item.
+                // Another caller or DynamoDB has changed or deleted the expired item since the
+                // read.
                 (met, Some(_)) if met.as_ref().is_none_or(|item| self.is_expired(item)) => {
                     let get = self.get(&intent.key())?;
                     Box::pin(self.after_conflict(&get, &intent.key(), expected, met)).await?
                 }
                 (met, _) => return Ok(WriteResult::Conflict(met)),
             };
-            // If the item contains the write id of the call, DynamoDB has applied an earlier
-            // attempt of the call late.
+            // DynamoDB has applied an earlier attempt of the create late.
             if let Some(item) = expired.take_if(|item| self.has_written(item)) {
                 return Ok(WriteResult::Applied(decode_stored(self.table(), item)?));
             }
@@ -256,9 +224,9 @@ impl<T: Versioned> Session<T> {
         let change = match T::MODEL.lock_in_item() {
             None => Change::Replace(basis),
             Some(_) => {
-                // If an item contains its lease, the call sends the replace as an UpdateItem. A
-                // PutItem would overwrite the current fence with an old fence. The call reads the
-                // stored item first, to learn which attributes the UpdateItem must remove.
+                // A PutItem would overwrite the fence in the item with an old fence, so the call
+                // sends an UpdateItem. The call reads the item first, to learn which attributes the
+                // UpdateItem must remove.
                 basis.check_key(self.table(), &value)?;
                 let get = self.get(&value.key())?;
                 let Some(stored) = self.attempts.read(&get).await? else { return Ok(WriteResult::Conflict(None)) };
@@ -270,16 +238,15 @@ impl<T: Versioned> Session<T> {
         Ok(result.map(|applied| intent.into_stored(applied.next)))
     }
 
-    /// Sends a write of the whole value. An item that contains a lease is overwritten by an
-    /// UpdateItem, or by a `PutOver` if the update expression would be too long.
+    /// Sends the overwrite of an item that contains a lease as an UpdateItem, or as a PutItem if
+    /// the update expression would be too long.
     async fn write_whole(&mut self, intent: &IntentOf<T>) -> Result<WriteResult<Applied>, Error> {
         let stored = match &intent.change {
             Change::Overwrite(_, stored) | Change::Recreate(_, stored) if T::MODEL.lock_in_item().is_some() => stored,
             _ => return self.write(intent).await,
         };
         match self.plan_changes(intent, intent.changes()?) {
-            // A PutItem needs no update expression. The content of the PutItem includes the lease
-            // attributes of the item that the call has read.
+            // The put keeps the lease attributes of the item that the call has read.
             Err(Error::ExpressionTooLong { .. }) => {
                 let content = with_lease(encode(self.table(), &intent.value)?, T::MODEL, stored);
                 self.write(&PutOver { intent, stored, content }).await
@@ -288,8 +255,6 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Sends an update with the given changes as an UpdateItem. If the update expression would be
-    /// too long, `update` sends a PutItem of the whole item.
     pub(crate) async fn update(
         &mut self,
         value: T,
@@ -298,9 +263,8 @@ impl<T: Versioned> Session<T> {
     ) -> Result<WriteResult<Stored<T>>, Error> {
         let intent = self.intent(value, change);
         match self.plan_changes(&intent, changes) {
-            // A PutItem replaces the whole item, so the condition of the PutItem must identify the
-            // exact state of the item. A short condition can identify the exact state of an item
-            // only if the item has both a version and write ids.
+            // A short condition identifies the exact state of an item only if the item is tracked
+            // (has a version and write ids).
             Err(Error::ExpressionTooLong { bytes, .. }) if intent.is_tracked() => {
                 Box::pin(self.update_as_put(intent, bytes)).await
             }
@@ -311,9 +275,8 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Sends an update as a PutItem of the whole changed item, because the update expression has
-    /// too many `bytes`. Returns an error if the stored item has attributes without a field in `T`,
-    /// because the PutItem could overwrite changes of other programs.
+    /// Sends an update as a PutItem of the whole item. `bytes` is the length of the update
+    /// expression, which is too long.
     async fn update_as_put(&mut self, intent: IntentOf<T>, bytes: usize) -> Result<WriteResult<Stored<T>>, Error> {
         let (table, key) = (Arc::clone(self.table()), intent.value.key());
         let get = self.get(&key)?;
@@ -325,9 +288,8 @@ impl<T: Versioned> Session<T> {
                 return Ok(WriteResult::Applied(decode_stored(&table, stored)?));
             }
             if !intent.rests_on(&stored) {
-                // If another caller both holds a lease on the item and has changed the item, every
-                // kind of write returns `Locked` instead of a conflict. To return `Locked`, the
-                // code checks the lease before the code checks the version.
+                // If another caller holds a lease on the changed item, every kind of write returns
+                // `Locked` instead of a conflict.
                 let judged_at = self.policy.judged_at(T::MODEL, self.companion);
                 self.policy.learn(Some(&stored));
                 let error = intent.lease_error(Some(&stored), judged_at, self.attempts.spent());
@@ -344,10 +306,8 @@ impl<T: Versioned> Session<T> {
                 }
                 WriteResult::Conflict(met) => met,
             };
-            // A changed lease or a false condition of the caller makes DynamoDB refuse the PutItem
-            // even if the version and the write ids are unchanged. If the lease has changed, the
-            // next PutItem contains the new lease. A false condition of the caller stays false
-            // until another writer changes the item, so the loop ends.
+            // If only the lease of the item has changed, the loop repeats the put with the new
+            // lease. If the condition of the caller is false, the loop ends.
             if !met.as_ref().is_some_and(|met| intent.rests_on(met)) || intent.is_refused_for_good(met.as_ref()) {
                 return Ok(WriteResult::Conflict(met));
             }
@@ -355,8 +315,7 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Completes an update whose value has not changed. Only a condition of the caller needs a
-    /// request.
+    /// An update without changes needs a request only if the caller added a condition.
     pub(super) async fn check(&mut self, value: T, basis: Basis) -> Result<WriteResult<Stored<T>>, Error> {
         if self.condition.is_none() {
             return Ok(WriteResult::Applied(Stored::unchanged(value, basis)));
@@ -366,7 +325,6 @@ impl<T: Versioned> Session<T> {
         Ok(result.map(|_| Stored::unchanged(intent.value, basis)))
     }
 
-    /// Returns `true` if an item contains the write id of the current run of the closure.
     pub(crate) fn has_written(&self, item: &Item) -> bool {
         ring_of(item).is_some_and(|ring| ring.contains(self.id))
     }
@@ -402,7 +360,6 @@ impl<T: Versioned> Session<T> {
         IntentOf { condition: self.condition.clone(), ..intent }
     }
 
-    /// Returns the `Plan` of the first attempt of an update.
     fn plan_changes(&mut self, intent: &IntentOf<T>, changes: Changes) -> Result<Plan, Error> {
         let clause = intent.clause(self.id.repeats, self.companion);
         intent.plan_changes(changes, self.stamps().next(), &clause)
@@ -416,7 +373,6 @@ impl<T: Versioned> Session<T> {
         self.attempts.read(get).await
     }
 
-    /// Sends a patch, and returns the item after the patch.
     pub(crate) async fn patch(&mut self, key: Key, content: SharedPatch<T>) -> Result<Item, Error> {
         let mut intent = self.patch_intent(key, content);
         let mut refused_on = None;
@@ -428,30 +384,27 @@ impl<T: Versioned> Session<T> {
                 WriteResult::Conflict(met) => met,
             };
             let Some(item) = intent.alive(met) else { return Err(self.not_found(&intent.key)) };
-            // If an item has a null attribute, or write ids without a version, the next attempt of
-            // the patch sends a different update expression.
+            // For an item with a null attribute, or with write ids but no version, the next attempt
+            // sends a different update expression.
             if intent.adapt(Some(&item))? == Adapted::Yes {
                 continue;
             }
             if let Some(error) = intent.refused_by(&item, self.attempts.spent()) {
                 return Err(error);
             }
-            // DynamoDB has refused the patch twice on the same item, although the library finds the
-            // caller's condition true. DynamoDB's answer counts.
+            // DynamoDB has refused the patch twice on the same item, so the caller's condition
+            // counts as false.
             if refused_on.as_ref() == Some(&item) && intent.has_condition() {
                 return Err(Error::ConditionFailed(self.conflict(intent.key, None, Some(item))));
             }
             refused_on = Some(item.clone());
-            // Some DynamoDB-compatible servers refuse a patch without returning the item. If the
-            // call had to read the item after the refusal, another writer may have changed the item
-            // before the read.
+            // Some DynamoDB-compatible servers return no item with a refusal. The item that the
+            // call then reads may be newer than the refusal, so the call sends the patch again.
             let get = self.get(&intent.key)?;
             self.after_conflict(&get, &intent.key, None, Some(item)).await?;
         }
     }
 
-    /// Reads the item after a patch that was sent as a transaction, because the reply to a
-    /// transaction contains no item.
     async fn read_back(&mut self, key: &Key) -> Result<Item, Error> {
         let get = self.get(key)?;
         let last = match self.attempts.read(&get).await {
@@ -462,7 +415,6 @@ impl<T: Versioned> Session<T> {
         Err(self.attempts.indeterminate(self.table(), None, None, Some(last)))
     }
 
-    /// Returns the request that a write would send, without sending the request.
     pub(super) fn explain(&mut self, intent: &dyn Intent) -> Result<ExplainedRequest, Error> {
         let Plan { write, companion, .. } = self.writer(intent).plan()?;
         if companion.is_none() && self.delivery == Delivery::Plain {

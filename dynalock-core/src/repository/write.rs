@@ -29,17 +29,11 @@ pub struct Update<T> {
     pub(super) mode: Mode,
 }
 
-/// Says which attributes an `update`, a `touch` or a `replace` writes.
+/// The difference between `update`, `touch` and `replace`.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Mode {
-    /// An `update` writes the changed attributes. If the program has changed no attribute, an
-    /// `update` writes nothing.
     Changes,
-    /// A `touch` writes the changed attributes, and increments the version even if no attribute has
-    /// changed.
     Always,
-    /// A `replace` writes all attributes of the value, and removes all other attributes of the
-    /// item.
     Whole,
 }
 
@@ -73,7 +67,6 @@ impl Deleted {
 }
 
 impl Mode {
-    /// Returns the name of the call in telemetry, for example `touch`.
     fn operation(self) -> &'static str {
         match self {
             Self::Changes => "update",
@@ -124,8 +117,6 @@ impl<T: Versioned> IntoFuture for Request<T, Update<T>> {
                 Mode::Changes => {
                     let changes = basis.changes(session.table(), &value)?;
                     match changes.is_empty() {
-                        // If no attribute of the value has changed, the call only checks the
-                        // version of the item and the condition of the caller.
                         true => session.check(value, basis).await?,
                         false => session.update(value, Change::Update(basis), changes).await?,
                     }

@@ -1,5 +1,3 @@
-//! Calls that write many items, with one result for each item.
-
 use std::{
     future::{IntoFuture, ready},
     sync::Arc,
@@ -53,7 +51,6 @@ pub struct WriteMany<K> {
     concurrency: usize,
 }
 
-/// The default limit of the requests in flight.
 const CONCURRENCY: usize = 16;
 
 impl<T: Versioned> Repository<T> {
@@ -314,9 +311,8 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
         let keyed = numbered.map(|(index, item)| (item.key(), Numbered { index, item }));
         let mut chains = groups(keyed).into_iter().map(Vec::into_iter);
         let sequences = std::iter::from_fn(move || {
-            // Each element of `chains` contains all items with one key. Each request takes at most
-            // one item from each element of `chains`, because DynamoDB refuses a request that names
-            // a key twice.
+            // Each chain contains all items with one key. A request takes at most one item from
+            // each chain, because DynamoDB refuses a request that names a key twice.
             let mut together: Vec<_> = chains.by_ref().take(K::MOST).collect();
             let settings = Arc::clone(&settings);
             (!together.is_empty()).then(|| -> Sequence<K::Output> {
@@ -343,8 +339,7 @@ impl<T: Versioned, K: InMany<T>> IntoFuture for Request<T, WriteMany<K>> {
             while let Some(item) = stream.next().await {
                 results.push(item);
             }
-            // The stream returns the results in the order in which the items finish, and not in the
-            // order of the input.
+            // The stream returns the results in the order in which the items finish.
             results.sort_unstable_by_key(|item| item.index);
             results.into_iter().map(|item| item.result).collect()
         };

@@ -1,5 +1,3 @@
-//! The stream of the results of a call that writes many items.
-
 use std::{
     collections::VecDeque,
     future::poll_fn,
@@ -46,7 +44,6 @@ pub struct WriteStream<O> {
     waiting: Box<dyn Iterator<Item = Sequence<O>> + Send>,
     running: FuturesUnordered<BoxedCall<'static, Finished<O>>>,
     ready: VecDeque<ItemResult<O>>,
-    /// The maximum number of requests that the stream sends at the same time.
     concurrency: usize,
     /// The number of items whose results the stream has not returned.
     left: usize,
@@ -56,10 +53,8 @@ pub struct WriteStream<O> {
 /// the other.
 pub(super) type Sequence<O> = Box<dyn Iterator<Item = Step<O>> + Send>;
 
-/// A request of the stream, which writes one or several items.
 pub(super) type Step<O> = BoxedCall<'static, Vec<ItemResult<O>>>;
 
-/// The results of a finished request, and the requests that follow in the same sequence.
 struct Finished<O> {
     results: Vec<ItemResult<O>>,
     rest: Sequence<O>,
@@ -111,7 +106,6 @@ impl<O: Send + 'static> WriteStream<O> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// Sends the next request of a sequence of requests.
     fn begin(&mut self, mut sequence: Sequence<O>) {
         if let Some(step) = sequence.next() {
             self.running.push(Box::pin(async move { Finished { results: step.await, rest: sequence } }));
@@ -129,8 +123,6 @@ impl<O: Send + 'static> Stream for WriteStream<O> {
                 this.left = this.left.saturating_sub(1);
                 return Poll::Ready(Some(result));
             }
-            // Only `poll_next` starts requests, so the stream sends requests only while the caller
-            // polls the stream.
             while this.running.len() < this.concurrency {
                 let Some(sequence) = this.waiting.next() else { break };
                 this.begin(sequence);
@@ -138,8 +130,6 @@ impl<O: Send + 'static> Stream for WriteStream<O> {
             match ready!(Pin::new(&mut this.running).poll_next(context)) {
                 Some(Finished { results, rest }) => {
                     this.ready.extend(results);
-                    // Two requests of a sequence may write the same key, so the stream sends each
-                    // request only after the previous request has ended.
                     this.begin(rest);
                 }
                 None => return Poll::Ready(None),
@@ -157,7 +147,7 @@ pub(super) fn first_failure<'r, O: 'r>(results: impl IntoIterator<Item = &'r Res
     results.into_iter().find_map(|result| result.as_ref().err()).map(Error::kind)
 }
 
-/// The futures in the stream are boxed, so the stream itself can be moved.
+/// All futures of the stream are in boxes, so a move of the stream does not move the futures.
 impl<O> Unpin for WriteStream<O> {}
 
 debug_fields!([O] WriteStream<O>, self => { left: self.left });

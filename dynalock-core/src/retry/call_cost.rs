@@ -1,6 +1,3 @@
-//! The cost of one call: the capacity that the requests of the call consume, and the meters that
-//! count the consumed capacity.
-
 use std::{
     mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -14,40 +11,34 @@ use crate::{
     telemetry,
 };
 
-/// One of the facts that decide under which [`Cause`] the meter counts the cost of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Purpose {
     #[default]
     Work,
     Acquire,
     /// Requests that read the lock row for a waiting caller, or remove the caller's entry from the
-    /// queue of the lock.
+    /// queue.
     Poll,
     Heartbeat,
 }
 
-/// The facts about a call that decide under which [`Cause`] the meter counts the next request of
-/// the call.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CostContext {
     pub(super) purpose: Purpose,
     /// `true` if the next request repeats a request whose reply was lost.
     pub(super) repeats_lost: bool,
-    /// `true` if the capacity budget of the call does not apply to reads, because the reads after a
-    /// write find out the outcome of the write or return the item.
+    /// `true` if the capacity budget of the call does not apply to reads.
     pub(super) reads_are_exempt: bool,
 }
 
-/// The meter that counts the costs of a repository's calls. `key_text` converts the key of an item
-/// into the text that the meter shows.
+/// `key_text` converts the key of an item into the text that the meter shows.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionMeter {
     pub(crate) meter: Meter,
     pub(crate) key_text: KeyText,
 }
 
-/// The counter of the capacity that one call consumes. A call that uses several
-/// [`Attempts`](super::Attempts) has only one `CallCost`.
+/// A call that uses several [`Attempts`](super::Attempts) has only one `CallCost`.
 pub(crate) struct CallCost {
     allowance: Arc<Allowance>,
     state: Mutex<CallCostState>,
@@ -64,8 +55,7 @@ struct CallCostState {
     page: Capacity,
 }
 
-/// A meter, with the name of the table for which the meter counts the cost of a call. If `table` is
-/// `None`, the meter counts the cost of the call in all tables.
+/// If `table` is `None`, the meter counts the cost of the call in all tables.
 pub(crate) struct TableMeter {
     table: Option<Arc<str>>,
     by: ConnectionMeter,
@@ -79,7 +69,6 @@ impl TableMeter {
 }
 
 impl CallCost {
-    /// Returns `None` for a call without a meter and without a budget.
     pub(crate) fn begin_call(meter: Option<&ConnectionMeter>, budget: Option<u64>) -> Option<Arc<Self>> {
         if meter.is_none() && budget.is_none() {
             return None;
@@ -87,7 +76,6 @@ impl CallCost {
         Some(Self::of_tables(meter.map(|by| TableMeter::new(None, by)), budget))
     }
 
-    /// The call uses items of several repositories, for example in a transaction.
     pub(crate) fn of_tables(meters: impl IntoIterator<Item = TableMeter>, budget: Option<u64>) -> Arc<Self> {
         let allowance = Arc::new(Allowance::new(budget.map(Units::whole)));
         let meters = meters.into_iter().collect();
@@ -106,7 +94,6 @@ impl CallCost {
         self.allowance.budget().unwrap_or_default()
     }
 
-    /// The drop of the returned value adds the capacity of the request to the cost of the call.
     pub(super) fn begin_attempt(self: &Arc<Self>, of: CostContext) -> MeteredAttempt {
         let state = self.state();
         let facts = RequestFacts {
@@ -144,9 +131,8 @@ impl CallCostState {
             let is_of = |meter: &&mut TableMeter| meter.table.as_ref().is_none_or(|table| **table == *share.table);
             let Some(meter) = self.meters.iter_mut().find(is_of) else { continue };
             meter.by.meter.charge(Charge { cause, key: share.key, capacity: share.capacity });
-            // The meter does not count a heartbeat as a call of the program. The meter does not
-            // count the polls of a waiter as calls, because the polls are parts of the call that
-            // acquires the lock.
+            // The meter counts neither heartbeats nor the polls of a waiter as calls of the
+            // program.
             let is_call = matches!(purpose, Purpose::Work | Purpose::Acquire);
             if is_call && !mem::replace(&mut meter.is_counted, true) {
                 meter.by.meter.count_call();
@@ -157,9 +143,8 @@ impl CallCostState {
     }
 }
 
-/// A request that has started and whose cost is not yet counted. The drop of a `MeteredAttempt`
-/// adds the capacity of the request to the cost of the call, even if the future of the request was
-/// dropped.
+/// The drop of a `MeteredAttempt` adds the capacity of the request to the cost of the call, even if
+/// the future of the request was dropped.
 pub(super) struct MeteredAttempt {
     call_cost: Arc<CallCost>,
     pub(super) request: Arc<MeteredRequest>,
@@ -169,8 +154,7 @@ pub(super) struct MeteredAttempt {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CostOutcome {
-    /// DynamoDB sent no answer that the library can parse, so the request may have consumed
-    /// capacity.
+    /// DynamoDB sent no readable answer, so the request may have consumed capacity.
     Lost,
     Free,
     Answered,
@@ -180,12 +164,11 @@ pub(super) enum CostOutcome {
 }
 
 impl MeteredAttempt {
-    /// Adds the consumed capacity of the request to the cost of the call.
     pub(super) fn end<O>(mut self, answer: &Result<O, Failure>) -> CostOutcome {
         self.outcome = match answer {
             _ if self.request.is_answered() => CostOutcome::Answered,
-            // Some requests report a refusal by DynamoDB as `Ok`. If DynamoDB has not answered with
-            // a success, an `Ok` is a refusal.
+            // Some requests report a refusal by DynamoDB as `Ok`, so an `Ok` without a successful
+            // answer is a refusal.
             Ok(_) | Err(Failure::Contention(_)) => CostOutcome::Refused,
             Err(Failure::Condition(item)) => {
                 self.request.refuse(&[item.as_ref().map(size)]);

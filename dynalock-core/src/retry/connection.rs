@@ -26,7 +26,6 @@ use super::{
 };
 use crate::operation::{EmptyAnswer, IN_FLIGHT, MeteredRequest, keep_body};
 
-/// The SDK client and the state that all calls of one repository share.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) client: Client,
@@ -37,27 +36,24 @@ pub(crate) struct Connection {
     pub(super) contenders: Contenders,
     /// The lock rows with a running background task that removes the queue entry of an ended call.
     pub(crate) abandoned: PendingWork,
-    /// The calls that wait for locks. The connection of the repository and the connection of the
-    /// heartbeat thread share `local_waiters`.
+    /// The connection of the repository and the connection of the heartbeat thread share
+    /// `local_waiters`.
     pub(crate) local_waiters: LocalWaiters,
     pub(crate) meter: Option<ConnectionMeter>,
     thread: Mutex<Weak<Thread>>,
 }
 
 impl Connection {
-    /// Makes a connection from the user's SDK client, and switches off the retries of the SDK.
-    /// After a lost reply, the retries of the SDK would repeat a write that DynamoDB has already
-    /// applied. DynamoDB would refuse the repetition of an applied write, and the library would see
-    /// a conflict instead of a success.
+    /// Switches off the retries of the SDK. With retries by the SDK, a success whose reply was lost
+    /// could look like a conflict.
     pub(crate) fn over(client: &Client) -> Self {
         let mut config = client
             .config()
             .to_builder()
             .retry_config(RetryConfig::disabled())
             .retry_partition(RetryPartition::new("dynalock"));
-        // A permanent interceptor takes less time per request than an interceptor that is not
-        // permanent. At each of two dozen hooks of a request, the SDK checks in the configuration
-        // whether a non-permanent interceptor is enabled.
+        // A permanent interceptor is faster, because the SDK need not check at each hook whether
+        // the interceptor is enabled.
         config.push_interceptor(SharedInterceptor::permanent(Passage));
         Self {
             client: Client::from_conf(config.build()),
@@ -77,10 +73,9 @@ impl Connection {
         Self { local_waiters, meter: Some(meter), ..Self::over(&self.origin) }
     }
 
-    /// A connection has at most one running heartbeat thread.
     pub(crate) fn thread(&self) -> io::Result<Arc<Thread>> {
-        // The connection keeps only a weak reference to the heartbeat thread, so the thread ends
-        // when the last lock that uses the thread is dropped.
+        // The weak reference lets the heartbeat thread end when the last lock that uses the thread
+        // is dropped.
         let mut started = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(thread) = started.upgrade() {
             return Ok(thread);
@@ -96,22 +91,18 @@ impl Connection {
         self.round_trip.get()
     }
 
-    /// Returns `true` if the connection was made from the SDK client `client` or from a clone of
-    /// `client`. All clones of an SDK client share one configuration.
+    /// All clones of an SDK client share one configuration.
     pub(crate) fn is_over(&self, client: &Client) -> bool {
         std::ptr::eq(self.origin.config(), client.config())
     }
 }
 
-/// The smoothed round trip time of requests to DynamoDB, computed as in RFC 6298. A new round trip
-/// has the weight 1/8 in the average, and the earlier average has the weight 7/8.
+/// The smoothed round trip time of requests to DynamoDB, computed as in RFC 6298.
 #[derive(Debug, Default)]
 pub(super) struct RoundTrip(AtomicU64);
 
 impl RoundTrip {
-    /// The smallest round trip time that `get` returns. Before the first answer of DynamoDB, `get`
-    /// returns `LEAST`. Pauses are multiples of the round trip time, so the round trip time must
-    /// not be zero.
+    /// Pauses are multiples of the round trip time, so the round trip time must not be zero.
     const LEAST: Duration = Duration::from_millis(1);
 
     pub(super) fn get(&self) -> Duration {
@@ -120,18 +111,14 @@ impl RoundTrip {
 
     pub(super) fn sample(&self, sample: Duration) {
         let sample = u64::try_from(sample.as_nanos()).unwrap_or(u64::MAX);
-        // If two requests record a sample at the same time, one of the samples may be lost. One
-        // missing sample hardly changes the average of the round trip times.
+        // If two requests record a sample at the same time, one of the samples may be lost.
         let old = self.0.load(Ordering::Relaxed);
         let new = if old == 0 { sample } else { old - old / 8 + sample / 8 };
         self.0.store(new, Ordering::Relaxed);
     }
 }
 
-/// The library's interceptor, through which the SDK passes each request and each answer. `Passage`
-/// stores the body of a request that the library may repeat, and records that the SDK has handed
-/// the request to the network. `Passage` asks DynamoDB to report the consumed capacity, and treats
-/// a successful response without a body as an error.
+/// The interceptor of the library, through which the SDK passes each request and each answer.
 #[derive(Debug)]
 struct Passage;
 
@@ -156,8 +143,8 @@ impl Intercept for Passage {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        // At the end of the serialization, the body of the request is complete, because the later
-        // signature of the request is not part of the body.
+        // The later signature of the request is not part of the body, so the body is complete at
+        // the end of the serialization.
         keep_body(context.request());
         Ok(())
     }
@@ -175,9 +162,8 @@ impl Intercept for Passage {
         Ok(())
     }
 
-    /// Reads the consumed capacity from the response, and returns an error for a successful
-    /// response without a body. From a successful response without a body, the SDK would conclude
-    /// that a write was applied or that an item is missing.
+    /// From a successful response without a body, the SDK would conclude that a write was applied
+    /// or that an item is missing.
     fn read_after_deserialization(
         &self,
         context: &AfterDeserializationInterceptorContextRef<'_>,
@@ -196,7 +182,6 @@ impl Intercept for Passage {
     }
 }
 
-/// Returns `None` if the library does not count the cost of the current request.
 fn metered<O>(call: impl FnOnce(&MeteredRequest) -> O) -> Option<O> {
     IN_FLIGHT.try_with(|in_flight| in_flight.metered.as_deref().map(call)).ok().flatten()
 }

@@ -1,9 +1,5 @@
-//! The methods that set the limits of a call.
-
 /// Implements the methods that set the [`Limits`](crate::retry::Limits) of a call, for one builder.
-/// A macro call names the `Limits` of the builder, an example as for `setter!`, and the methods. If
-/// a method in the macro call has a documentation comment, the macro adds the comment to the
-/// method's documentation.
+/// A macro call names the `Limits` of the builder, an example as for `setter!`, and the methods.
 macro_rules! limit_methods {
     ($this:ident, $limits:tt, $example:tt, $($(#[$more:meta])* $method:ident;)+) => {
         $($crate::retry::limit_methods!(@$method $this $limits $example $(#[$more])*);)+

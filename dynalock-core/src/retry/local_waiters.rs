@@ -1,11 +1,3 @@
-//! Shares each lock row among the calls of this process that wait for the lock.
-//!
-//! Calls that wait for the same lock over the same connection share DynamoDB's answers. The waiter
-//! that has waited longest reads the row of the lock for all waiters of the process. When a holder
-//! in the same process releases the lock, DynamoDB's answer to the release wakes the waiters
-//! without a read. A lock without a queue passes from a holder to a waiter of the same process at
-//! most four consecutive times.
-
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -15,29 +7,23 @@ use tokio::sync::watch;
 
 use crate::{clock::Instant, codec::Item};
 
-/// The calls of this process that wait for changes of lock rows. Calls that wait for the same lock
-/// row share the answers to their requests, so only one of the calls reads the row.
-///
-/// A lock row that another call has read may be outdated. If no other call has shared the row for a
-/// whole poll interval, a waiting call sends a read of its own.
+/// The calls of this process that wait for changes of lock rows, by the table and the key of the
+/// row.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LocalWaiters(Arc<Mutex<HashMap<String, watch::Sender<AwaitedRow>>>>);
 
 #[derive(Debug, Default)]
 struct AwaitedRow {
-    /// The calls that wait for the lock row, in the order in which the calls began to wait. Each
-    /// call is represented by the owner name that the row will contain when the call holds the
-    /// lock. The nonce in an owner name makes the name unique.
+    /// The owner texts of the waiting calls, in the order in which the calls began to wait.
     waiters: VecDeque<Arc<str>>,
-    /// The owner name of the call that most recently stopped waiting for the lock. If `left` is the
-    /// name of the lock's holder, the holder is in this process, and its release of the lock wakes
-    /// a waiter of this process.
+    /// The owner text of the call that most recently stopped waiting, because this call may hold
+    /// the lock.
     left: Option<Arc<str>>,
     seen: Option<SeenRow>,
-    /// The lock's fence when this process last released the lock while no waiter was in the queue.
+    /// The fence of the lock when a caller of this process last released the lock.
     last_fence: u64,
-    /// The number of times in a row that this process has released the lock while no waiter was in
-    /// the queue. A grant of the lock to another process sets `releases` back to zero.
+    /// The number of consecutive releases by this process since the last release with the source
+    /// `RemovalForOthers`.
     releases: u32,
 }
 
@@ -51,35 +37,27 @@ pub(crate) struct SeenRow {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowSource {
-    /// An eventually consistent read, whose result may be outdated.
     EventualRead,
     /// The row comes from a consistent read, or from a write that DynamoDB refused.
     ConsistentRead,
-    /// A write that has removed the previous holder of the lock. After the removal of the holder,
-    /// the waiters of the lock in this process share the new content of the lock row.
+    /// A write has removed the previous holder of the lock.
     Removal,
-    /// A write that has removed the previous holder of the lock, after this process had released
-    /// the lock four times in a row. The waiters of this process sleep for one poll interval, so
-    /// that a waiter of another process can get the lock.
+    /// A write has removed the previous holder, but the waiters of this process let a waiter of
+    /// another process acquire the lock first.
     RemovalForOthers,
 }
 
-/// The drop of a `LocalWaiter` removes the call from the calls that wait for the lock row.
 #[derive(Debug)]
 pub(crate) struct LocalWaiter {
     all: LocalWaiters,
     key: String,
     owner: Arc<str>,
     row: watch::Receiver<AwaitedRow>,
-    /// The call ignores outdated answers: the answers to requests that were sent before the time
-    /// `since`.
+    /// The call ignores the answers to requests that were sent before the time `since`.
     since: Instant,
 }
 
 impl LocalWaiters {
-    /// Adds a call that waits for changes of a lock row. `owner` is the owner name that the row
-    /// will contain when the call holds the lock. The call ignores the answers to requests that
-    /// were sent before the time `since`.
     pub(crate) fn join(&self, table: &str, key: &Item, owner: &Arc<str>, since: Instant) -> LocalWaiter {
         let key = text(table, key);
         let mut rows = self.rows();
@@ -95,14 +73,12 @@ impl LocalWaiters {
         self.change(table, key, |row| row.seen = Some(seen()));
     }
 
-    /// Shares the row of a lock without a queue after a release by this process. `fence` is the
-    /// fence of the released lock. After four consecutive releases by this process, the next
-    /// release lets waiters of other processes get the lock first.
+    /// Shares the row of a lock without a queue after a release by this process.
     pub(crate) fn share_release(&self, table: &str, key: &Item, fence: u64, seen: impl FnOnce() -> SeenRow) {
         const MOST_RELEASES: u32 = 4;
         self.change(table, key, |row| {
-            // Each grant of the lock increments the fence by one. If the fence has grown by more
-            // than one, another process has held the lock.
+            // Each grant raises the fence by one, so a larger difference shows that another process
+            // has held the lock.
             let is_next = row.last_fence.checked_add(1) == Some(fence);
             let releases = if is_next { row.releases } else { 0 };
             let mut seen = seen();
@@ -131,21 +107,17 @@ impl LocalWaiters {
 
     fn rows(&self) -> MutexGuard<'_, HashMap<String, watch::Sender<AwaitedRow>>> {
         // A panic cannot leave the map of the lock rows in an invalid state, so a poisoned mutex is
-        // no error.
+        // harmless.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl LocalWaiter {
-    /// Returns `true` if the call has waited for the lock row longer than all other calls of this
-    /// process.
     pub(crate) fn is_first(&self) -> bool {
         self.row.borrow().waiters.front() == Some(&self.owner)
     }
 
-    /// Returns `true` if `owner` names a waiting call of this process, or the call of this process
-    /// that most recently stopped waiting. If `is_local` returns `true` for the holder of the lock,
-    /// this process will send the release of the lock.
+    /// Returns `true` if this process would send the release of a lock that `owner` holds.
     pub(crate) fn is_local(&self, owner: &str) -> bool {
         let row = self.row.borrow();
         row.left.iter().chain(&row.waiters).any(|local| **local == *owner)
@@ -163,24 +135,21 @@ impl LocalWaiter {
         self.owner.clone_from(owner);
     }
 
-    /// Gives the lock row that this call has read to the other waiting calls of this process. After
-    /// a call of `share`, this call ignores the answers to earlier requests.
+    /// After `share`, the call ignores the answers to requests that were sent before the request
+    /// for the shared row.
     pub(crate) fn share(&mut self, seen: &SeenRow) {
         self.since = seen.sent;
         let is_alone = self.row.borrow().waiters.len() < 2;
         if !is_alone && let Some(sender) = self.all.rows().get(&self.key) {
             sender.send_modify(|row| row.seen = Some(seen.clone()));
-            // This call read the row before it shared the row, so `seen` must not return the row to
-            // this call.
+            // The method `seen` must not return the row to the call that has read the row.
             self.row.mark_unchanged();
         }
     }
 
     pub(crate) async fn seen(&mut self) -> SeenRow {
         loop {
-            // The map of the lock rows keeps the sender of the `watch` channel as long as a call
-            // waits. A closed channel never delivers a lock row, so the future of `seen` stays
-            // pending.
+            // A closed channel never delivers a lock row, so the future of `seen` stays pending.
             if self.row.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
@@ -207,7 +176,7 @@ impl Drop for LocalWaiter {
     }
 }
 
-/// Two equal keys have the same text, even if their attributes are in a different order.
+/// Two equal keys have the same text, even if the attributes of the keys are in a different order.
 fn text(table: &str, key: &Item) -> String {
     let sorted: BTreeMap<_, _> = key.iter().collect();
     format!("{table} {sorted:?}")

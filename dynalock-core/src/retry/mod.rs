@@ -1,10 +1,3 @@
-//! The rules that decide when a call repeats a failed request, and when the call gives up.
-//!
-//! [`Attempts`] represents one call of the public API with all requests of the call. `Attempts`
-//! stores the deadline, counts the attempts, and reacts to each
-//! [`Failure`](crate::operation::Failure). The module [`write`](crate::write) handles writes that
-//! DynamoDB refuses because of a false condition.
-
 mod attempts;
 mod backoff;
 mod call_cost;
@@ -40,29 +33,24 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// The additional timeout for each item after the first item in a request for several items. A
-    /// slow server may need several seconds for a request with 100 items. If the timeout were too
-    /// short for the number of items, every attempt of the request would time out.
+    /// The additional timeout for each item after the first item of a request. A slow server may
+    /// need several seconds for a request with 100 items.
     const MORE_PER_ITEM: Duration = Duration::from_millis(20);
 
-    /// Returns the timeout of the first attempt of a request for `items` items.
     pub(crate) fn attempt_timeout_of(&self, items: usize) -> Duration {
         let more = u32::try_from(items.saturating_sub(1)).unwrap_or(u32::MAX);
         self.attempt_timeout.saturating_add(Self::MORE_PER_ITEM.saturating_mul(more))
     }
 
-    /// Returns the limits of a call that creates a table and waits for the table.
     pub(crate) fn of_creation(self) -> Self {
         let attempt_timeout = self.attempt_timeout.max(Duration::from_secs(10));
         Self { deadline: Duration::from_mins(1), attempt_timeout, ..self }
     }
 
-    /// Returns the limits of a call that sends each request only once.
     pub(crate) fn of_one_request() -> Self {
         Self { attempts: Some(1), ..Self::default() }
     }
 
-    /// Returns an error if the limits allow no request.
     fn check(&self) -> Result<(), InvalidSetting> {
         if self.attempts == Some(0) {
             Err(InvalidSetting::Attempts)
@@ -73,8 +61,8 @@ impl Limits {
         }
     }
 
-    /// The deadline is longer than the 5 seconds for a write of one item. After a lost reply,
-    /// DynamoDB may take 5 seconds to report the outcome of a transaction.
+    /// After a lost reply, DynamoDB may take 5 seconds to report the outcome of a transaction. The
+    /// deadline of a transaction is therefore longer than the deadline of a write of one item.
     pub(crate) fn of_transaction() -> Self {
         Self { deadline: Duration::from_secs(10), ..Self::default() }
     }

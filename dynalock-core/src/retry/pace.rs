@@ -1,6 +1,3 @@
-//! The delay between a conflict and the next attempt of a call. The next attempt starts either from
-//! the item that DynamoDB returned with the conflict, or from a new read of the item.
-
 use std::{sync::Arc, time::Duration};
 
 /// The reaction of a read-modify-write call to conflicts: immediate attempts and sleeps.
@@ -55,8 +52,8 @@ pub(super) struct Times {
     pub(super) longest: Duration,
 }
 
-/// Counts the calls of one connection that have slept after a conflict and are still running. The
-/// connection has the first `Contenders`, and each of these calls has a clone.
+/// The reference count is the number of running calls of a connection that have slept after a
+/// conflict, plus one for the connection.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Contenders(Arc<()>);
 
@@ -72,7 +69,7 @@ pub(crate) struct ConflictBackoff {
     /// The number of immediate attempts since the last sleep.
     immediate: u32,
     sleeps: u32,
-    /// The call's clone of the connection's `Contenders`, from the first sleep of the call.
+    /// The field `contenders` is `None` until the first sleep of the call.
     contenders: Option<Contenders>,
 }
 
@@ -81,8 +78,8 @@ impl ConflictBackoff {
         Self { mode, immediate: 0, sleeps: 0, contenders: None }
     }
 
-    /// Returns the sleep of a call after a conflict with an item of `size` bytes, or `None` if the
-    /// next attempt follows immediately.
+    /// `size` is the size of the item in bytes. Returns `None` if the next attempt follows
+    /// immediately.
     pub(super) fn conflict(
         &mut self,
         size: usize,
@@ -106,8 +103,8 @@ impl ConflictBackoff {
         let window = window.min(times.longest);
         self.immediate = 0;
         self.sleeps = self.sleeps.saturating_add(1);
-        // The length of the sleep is a random part of the whole window, so that writers in conflict
-        // send their next writes at different times.
+        // The random length of the sleep lets writers in conflict send their next writes at
+        // different times.
         Some(window.mul_f64(rng.f64()).max(SHORTEST_SLEEP))
     }
 
@@ -122,24 +119,20 @@ impl ConflictBackoff {
             Pace::Balanced if size <= 4 * KB => 2,
             Pace::Balanced => 1,
         };
-        // A new call starts with immediate attempts, and could overtake a call that has slept. A
-        // call that has slept gets four times as many immediate attempts as a new call. Further
-        // sleeps do not increase the number of immediate attempts, so a call with a conflict at
-        // each attempt still sleeps regularly.
+        // New calls could overtake a call that has slept, so a call that has slept gets more
+        // immediate attempts. Further sleeps do not increase the number of immediate attempts, so a
+        // call with a conflict at each attempt still sleeps regularly.
         if self.sleeps == 0 { first } else { 4 * first }
     }
 }
 
-/// Returns the time window from which the length of the next sleep is drawn. The time window
-/// shrinks with the age of the call, and grows with the number of `contenders`: running calls that
-/// have slept after a conflict.
 fn window(times: Times, contenders: u32) -> Duration {
     let round_trip = times.round_trip.max(SHORTEST_SLEEP);
     let turns = times.age.as_secs_f64() / round_trip.as_secs_f64();
     round_trip.mul_f64((12.0 * f64::from(contenders).powi(2) / turns).clamp(1.0, 40.0))
 }
 
-/// The shortest sleep after a conflict. One millisecond is the resolution of the timer.
+/// One millisecond is the resolution of the timer.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 
 #[cfg(test)]

@@ -7,11 +7,10 @@ use crate::codec::Item;
 /// The table and the key of a lock's row.
 pub(crate) type RowId = (Arc<str>, Item);
 
-/// The lock rows on which background tasks are working. A row is in the list once for each task.
+/// A lock row is in the list once for each background task that works on the row.
 #[derive(Debug, Default)]
 pub(crate) struct PendingWork(watch::Sender<Vec<RowId>>);
 
-/// A background task owns its `PendingGuard` for as long as the task works on a lock row.
 #[derive(Debug)]
 pub(crate) struct PendingGuard {
     all: watch::Sender<Vec<RowId>>,
@@ -24,7 +23,6 @@ impl PendingWork {
         PendingGuard { all: self.0.clone(), row }
     }
 
-    /// Waits until no background task works on the row.
     pub(crate) async fn done(&self, row: &RowId) {
         // The wait cannot fail, because `self` owns the sender of the channel.
         let _ = self.0.subscribe().wait_for(|rows| !rows.contains(row)).await;
@@ -34,7 +32,8 @@ impl PendingWork {
 impl Drop for PendingGuard {
     fn drop(&mut self) {
         self.all.send_modify(|rows| {
-            // Another task may work on the same row, so the guard removes only one copy.
+            // Another task may work on the same row, so the guard removes only one copy of the row
+            // from the list.
             if let Some(place) = rows.iter().position(|row| *row == self.row) {
                 rows.swap_remove(place);
             }

@@ -1,14 +1,10 @@
-//! The retry budget, which limits the number of retries that a client sends during an outage.
-
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// A token bucket. A retry after a throttled request or a lost reply takes one token from the
-/// bucket. An answered request returns half a token to the bucket.
-///
-/// The bucket starts full. The bucket does not become empty if at most one third of all requests is
-/// lost. In an outage, the client sends at most [`RetryBudget::CAPACITY`] retries. When the bucket
-/// is empty, the client sends only the first attempt of each request. A retry after a conflict
-/// takes no token, because a conflict shows that DynamoDB works.
+/// A token bucket for retries. A retry after a throttled request or a lost reply takes one token
+/// from the bucket, and an answered request returns half a token. The bucket does not become empty
+/// if at most one third of all requests is lost. When the bucket is empty, the client sends only
+/// the first attempt of each request. A retry after a conflict takes no token, because a conflict
+/// shows that DynamoDB works.
 #[derive(Debug)]
 pub(crate) struct RetryBudget(AtomicI64);
 
@@ -25,19 +21,15 @@ impl RetryBudget {
         Self(AtomicI64::new(Self::CAPACITY * Self::RETRY))
     }
 
-    /// Takes one token from the bucket for a retry. Returns `false` if the bucket has no token
-    /// left.
     pub(crate) fn withdraw(&self) -> bool {
         let take = |tokens: i64| (tokens >= Self::RETRY).then_some(tokens - Self::RETRY);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
-    /// Returns half a token to the bucket after an answer.
     pub(crate) fn deposit(&self) {
         let full = Self::CAPACITY * Self::RETRY;
         let add = |tokens: i64| (tokens < full).then_some(tokens + Self::SUCCESS);
-        // `fetch_update` fails only if the bucket is full. A full bucket takes no more tokens, so a
-        // failure of `fetch_update` is no error.
+        // `fetch_update` fails only if the bucket is full.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 }

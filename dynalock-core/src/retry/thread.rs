@@ -11,18 +11,12 @@ use tokio::{
 
 use super::Connection;
 
-/// A thread that sends the heartbeats of leases in its own runtime. The thread continues its work
-/// while the caller's runtime is blocked. The thread ends when the last lock that uses the thread
-/// is dropped.
-///
-/// The thread opens its own HTTP connections, because an HTTP connection depends on a task of the
-/// runtime that has opened the connection.
+/// The thread ends when the last lock that uses the thread is dropped.
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub(crate) runtime: Handle,
     pub(crate) connection: Arc<Connection>,
-    /// The sender of a channel to the heartbeat thread. When the sender is dropped, the heartbeat
-    /// thread ends.
+    /// A drop of the sender ends the thread.
     _alive: oneshot::Sender<()>,
 }
 
@@ -30,13 +24,11 @@ impl Thread {
     pub(super) fn start(connection: Connection) -> io::Result<Self> {
         let (give, take) = mpsc::channel::<Runtime>();
         let (alive, ended) = oneshot::channel::<()>();
-        // `start` first starts the thread and then builds the runtime, and the thread waits for the
-        // runtime. If `start` built the runtime first, `start` would have to drop the runtime when
-        // the thread fails to start. Inside a task of another runtime, the drop of a runtime
-        // panics.
+        // `start` builds the runtime only after the thread has started. If the thread failed to
+        // start, a drop of the runtime inside a task of another runtime would panic.
         thread::Builder::new().name("dynalock-heartbeat".to_owned()).spawn(move || {
             let Ok(runtime) = take.recv() else { return };
-            // The sender `alive` never sends a value. `ended` completes when `alive` is dropped.
+            // `ended` completes when the sender `alive` is dropped.
             let _ = runtime.block_on(ended);
             // `shutdown_background` does not wait for blocking work of the runtime, for example the
             // lookup of a host name.
@@ -84,8 +76,7 @@ mod tests {
         drop(first);
         assert_eq!(ended.try_recv(), Err(mpsc::TryRecvError::Empty));
         drop(second);
-        // When the thread ends, it drops the runtime, and the runtime drops the spawned task that
-        // owns `lives`.
+        // At the end of the thread, the runtime drops the spawned task that owns `lives`.
         assert_eq!(ended.recv(), Err(mpsc::RecvError));
         let next = connection.thread().unwrap();
         assert_eq!(next.runtime.block_on(async { 5 }), 5);

@@ -11,8 +11,8 @@ use crate::{
     model::{self, IndexModel, IndexScope, KeyModel, Model},
 };
 
-/// Returns all differences between a table and its struct. `time_to_live` is the attribute for
-/// which time to live is on in the table, or `None` if time to live is off.
+/// `time_to_live` is the attribute for which time to live is on in the table, or `None` if time to
+/// live is off.
 pub(super) fn differences(model: &Model, table: &TableDescription, time_to_live: Option<&str>) -> Vec<TableDifference> {
     let status = table.table_status.as_ref();
     let is_usable = matches!(status, None | Some(TableStatus::Active | TableStatus::Updating));
@@ -25,7 +25,6 @@ pub(super) fn differences(model: &Model, table: &TableDescription, time_to_live:
     found
 }
 
-/// Returns the differences between the key of a table and the key of its struct.
 pub(super) fn key_differences(model: &Model, table: &TableDescription) -> Vec<TableDifference> {
     use TableDifference::{
         PartitionKeyName, PartitionKeyType, SortKeyMissing, SortKeyName, SortKeyType, SortKeyUnexpected,
@@ -52,14 +51,12 @@ pub(super) fn key_differences(model: &Model, table: &TableDescription) -> Vec<Ta
     partition.into_iter().chain(sort).collect()
 }
 
-/// An index that exists in the table.
 struct LiveIndex<'t> {
     name: Option<&'t str>,
     scope: IndexScope,
     key_schema: &'t [KeySchemaElement],
     projection: Option<&'t Projection>,
-    /// The status of a global index, or `None` for a local index, which has the status of its
-    /// table.
+    /// `status` is `None` for a local index, which has the status of its table.
     status: Option<&'t IndexStatus>,
 }
 
@@ -171,8 +168,8 @@ fn live_projection(projection: &Projection) -> String {
     }
 }
 
-/// Returns the names of the attributes that an index includes, as one text. DynamoDB does not
-/// return the names in a fixed order, so `included` sorts the names.
+/// DynamoDB returns the names of the included attributes in no fixed order, so `included` sorts the
+/// names.
 fn included(mut names: Vec<&str>) -> String {
     names.sort_unstable();
     format!("{} {}", ProjectionType::Include.as_str(), names.join(", "))

@@ -12,7 +12,6 @@ use crate::{
     retry::{Attempts, Backoff, Connection, Limits},
 };
 
-/// The parameters of a call that creates one table.
 #[derive(Clone, Copy)]
 pub(crate) struct Creation<'a> {
     pub(crate) connection: &'a Arc<Connection>,
@@ -27,7 +26,6 @@ pub(crate) struct Creation<'a> {
     pub(crate) patience: Duration,
 }
 
-/// Creates a table, and waits until the table and its indexes are active and time to live is on.
 pub(crate) async fn create(creation: Creation<'_>) -> Result<()> {
     let Creation { connection, table, model, settings, limits, patience } = creation;
     let client = &connection.client;
@@ -64,7 +62,6 @@ async fn until_active(attempts: &mut Attempts, creation: Creation<'_>) -> Result
     }
 }
 
-/// Returns `true` if the table is active and DynamoDB has built each index of the struct.
 fn is_active(model: &Model, described: &TableDescription) -> bool {
     let is_of_type = |name: Option<&str>| model.indexes.iter().any(|index| Some(index.name) == name);
     let is_built = described
@@ -75,7 +72,6 @@ fn is_active(model: &Model, described: &TableDescription) -> bool {
     described.table_status == Some(TableStatus::Active) && is_built
 }
 
-/// Switches time to live on if it is off, and waits until DynamoDB shows that time to live is on.
 /// DynamoDB refuses an UpdateTimeToLive if another caller has just switched time to live on, so a
 /// refusal is an error only if time to live is still off afterwards.
 async fn until_time_to_live_is_on(

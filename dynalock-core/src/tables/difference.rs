@@ -347,14 +347,13 @@ impl TableDifference {
             Self::IndexNotActive { index, status } => {
                 write!(f, "the index `{index}` has the status {status}: wait until it is ACTIVE")
             }
-            // `describe_index` writes nothing for a difference that does not concern an index.
+            // The `Display` implementation handles all differences that do not concern an index.
             _ => Ok(()),
         }
     }
 }
 
-/// Returns the way to change an index. DynamoDB creates and deletes a local index only with its
-/// table.
+/// DynamoDB creates and deletes a local index only with its table.
 fn anew(scope: IndexScope) -> &'static str {
     match scope {
         IndexScope::Global => "delete the index and create it again with UpdateTable",

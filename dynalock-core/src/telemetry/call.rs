@@ -1,5 +1,3 @@
-//! The telemetry of one call: the span and the counters of the call.
-
 use std::{
     fmt,
     future::Future,
@@ -35,21 +33,18 @@ tokio::task_local! {
 /// The telemetry of a call of the public API, or of a background task.
 pub(super) struct Call {
     pub(super) operation: &'static str,
-    /// The name of the table that the call uses. The tables of a unit of work are known only at the
-    /// commit.
+    /// The tables of a unit of work are known only at the commit.
     table: OnceLock<Arc<str>>,
     span: Span,
     started: Instant,
     requests: AtomicU32,
     conflicts: AtomicU32,
     retries: AtomicU32,
-    /// The capacity that the call has consumed so far, or `None` if the library does not count the
-    /// capacity of the call.
+    /// `None` if the library does not count the capacity of the call.
     consumed: Mutex<Option<Capacity>>,
     has_ended: AtomicBool,
 }
 
-/// Returns the name of a call in a trace: the name of the operation and the name of the table.
 fn span_name(operation: &str, table: &str) -> impl fmt::Display {
     fmt::from_fn(move |f| match table {
         "" => f.write_str(operation),
@@ -57,7 +52,6 @@ fn span_name(operation: &str, table: &str) -> impl fmt::Display {
     })
 }
 
-/// The error of a call that runs a closure: an error of the library, or an error of the closure.
 pub(crate) enum CallFailure<E> {
     Library(Error),
     Closure(E),
@@ -70,7 +64,6 @@ impl<E> From<Error> for CallFailure<E> {
 }
 
 impl<E: From<Error>> CallFailure<E> {
-    /// Returns the error that the caller receives.
     pub(crate) fn into_error(self) -> E {
         match self {
             Self::Library(error) => error.into(),
@@ -80,7 +73,6 @@ impl<E: From<Error>> CallFailure<E> {
 }
 
 impl<E> CallFailure<E> {
-    /// Returns the short name of the error in a result, or `None` for a success.
     pub(crate) fn of<O>(result: &Result<O, Self>) -> Option<&'static str> {
         match result {
             Ok(_) => None,
@@ -90,8 +82,7 @@ impl<E> CallFailure<E> {
     }
 }
 
-/// Makes the span of a call. A macro is necessary, because `tracing` requires the level of a span
-/// as a constant.
+/// A macro is necessary, because `tracing` requires the level of a span as a constant.
 macro_rules! call_span {
     ($level:ident, $operation:expr, $table:expr $(, parent: $parent:expr)?) => {
         tracing::span!(
@@ -118,8 +109,8 @@ macro_rules! call_span {
 
 pub(crate) type BoxedCall<'f, O> = Pin<Box<dyn Future<Output = O> + Send + 'f>>;
 
-/// Runs a call of the public API in a new span. For a call on several tables, `table` is empty, and
-/// [`set_table`] later records the names of the tables.
+/// For a call on several tables, `table` is empty, and [`set_table`] later records the names of the
+/// tables.
 pub(crate) fn observe<'f, O>(
     operation: &'static str,
     table: Arc<str>,
@@ -128,8 +119,6 @@ pub(crate) fn observe<'f, O>(
     observe_as(operation, table, call, failure)
 }
 
-/// Runs a call in a new span, like [`observe`]. The call may fail with an error of the caller's
-/// closure.
 pub(crate) fn observe_closure<'f, O, E: From<Error>>(
     operation: &'static str,
     table: Arc<str>,
@@ -142,16 +131,16 @@ pub(crate) fn observe_closure<'f, O, E: From<Error>>(
     })
 }
 
-/// Runs a call in a new span, like [`observe`]. The function `error_type` returns the short name of
-/// the error in the call's output, or `None` for a success.
+/// The function `error_type` returns the short name of the error in the call's output, or `None`
+/// for a success.
 pub(crate) fn observe_as<'f, F: Future + Send + 'f>(
     operation: &'static str,
     table: Arc<str>,
     call: F,
     error_type: fn(&F::Output) -> Option<&'static str>,
 ) -> BoxedCall<'f, F::Output> {
-    // The future of a call takes many kilobytes of memory. The code boxes the future before it
-    // wraps the future in a span, because each wrapper would copy an unboxed future.
+    // The code boxes the future before the wrappers, because each wrapper would copy an unboxed
+    // future of many kilobytes.
     let call = Box::pin(call);
     match is_observed() {
         true => Box::pin(in_span(call_span!(INFO, operation, &*table), operation, table, call, error_type)),
@@ -159,14 +148,11 @@ pub(crate) fn observe_as<'f, F: Future + Send + 'f>(
     }
 }
 
-/// Returns `true` if a subscriber of `tracing` is set, or if the library counts metrics. If no
-/// subscriber is set and the library counts no metrics, the library makes no span.
 pub(super) fn is_observed() -> bool {
     cfg!(feature = "metrics") || LevelFilter::current() != LevelFilter::OFF
 }
 
-/// Runs a background task that the current call has started, and that may end after the call. The
-/// span of the background task has the relation "follows from" to the span of the call.
+/// Runs a background task that the current call has started, and that may end after the call.
 pub(crate) fn detached<F: Future>(
     operation: &'static str,
     table: Arc<str>,
@@ -178,8 +164,6 @@ pub(crate) fn detached<F: Future>(
     in_span(span, operation, table, work, error_type)
 }
 
-/// Runs a background task for a lease. The span of the background task is a child of the span of
-/// the lease.
 pub(crate) fn in_lease<O, F>(
     lease: &Span,
     operation: &'static str,
@@ -189,15 +173,13 @@ pub(crate) fn in_lease<O, F>(
 where
     F: Future<Output = Result<O>>,
 {
-    // `in_scope` does not panic, even if the program has set its `tracing` subscriber after the
-    // grant of the lease. An explicit parent span that is older than the subscriber would make the
-    // registry of `tracing-subscriber` panic.
+    // An explicit parent span that is older than the `tracing` subscriber would make the registry
+    // of `tracing-subscriber` panic, so the code uses `in_scope`.
     let span = lease.in_scope(|| call_span!(DEBUG, operation, &*table));
     in_span(span, operation, table, work, failure)
 }
 
-/// Returns a future that runs `work`, and adds the telemetry of `work` to the current call. The
-/// returned future may end after the current call.
+/// The telemetry of `work` belongs to the current call.
 pub(crate) fn continued<F: Future>(work: F) -> impl Future<Output = F::Output> {
     match current() {
         None => Either::Left(work),
@@ -208,49 +190,41 @@ pub(crate) fn continued<F: Future>(work: F) -> impl Future<Output = F::Output> {
     }
 }
 
-/// Returns the span of the current call, or [`Span::none`] outside a call.
 pub(crate) fn current_span() -> Span {
     current().map_or_else(Span::none, |call| call.span.clone())
 }
 
-/// Records that the span of the current call follows from the span `to`. For example, the span of a
-/// batch of combined calls follows from the span of each combined call.
+/// Records that the span of the current call follows from the span `to`.
 pub(crate) fn follow(to: &Span) {
     current_span().follows_from(to);
 }
 
-/// Records the names of the tables of the current call.
 pub(crate) fn set_table(table: Arc<str>) {
     if let Some(call) = current() {
         call.span.record("db.collection.name", &*table);
         call.span.record("otel.name", display(span_name(call.operation, &table)));
-        // A unit of work may commit several times, because its closure can run several times. The
-        // metrics of the unit of work name the tables of its first commit.
+        // A unit of work may commit several times, and the metrics name the tables of the first
+        // commit.
         let _ = call.table.set(table);
     }
 }
 
-/// Records the number of items of the current call in the span of the call. If the call has only
-/// one item, `set_batch` records nothing.
 pub(crate) fn set_batch(items: usize) {
     if items > 1 {
         current_span().record("db.operation.batch.size", items);
     }
 }
 
-/// Adds the capacity that a request has consumed to the capacity of the current call.
 pub(crate) fn consumed(capacity: Capacity) {
     if let Some(call) = current() {
         *call.consumed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default() += capacity;
     }
 }
 
-/// Returns the call for which the current task works, or `None` outside a call.
 pub(super) fn current() -> Option<Arc<Call>> {
     CURRENT.try_with(Arc::clone).ok()
 }
 
-/// Runs the future `work` in the span of a call.
 fn in_span<F: Future>(
     span: Span,
     operation: &'static str,
@@ -266,7 +240,6 @@ fn in_span<F: Future>(
     Either::Right(CURRENT.scope(call, work.inspect(move |output| ended.end(error_type(output))).instrument(span)))
 }
 
-/// Returns the short name of the error in a result, or `None` for a success.
 pub(crate) fn failure<O>(result: &Result<O>) -> Option<&'static str> {
     result.as_ref().err().map(Error::kind)
 }
@@ -286,12 +259,11 @@ impl Call {
         }
     }
 
-    /// Returns the name of the table that the call uses, or an empty text if no table is known.
+    /// Returns an empty text if no table is known.
     pub(super) fn table(&self) -> Arc<str> {
         self.table.get().cloned().unwrap_or_default()
     }
 
-    /// Increments the number of requests of the call, and returns the new number.
     pub(super) fn count_request(&self) -> u32 {
         self.requests.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -305,14 +277,13 @@ impl Call {
         self.retries.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Records the end of the call in the span and in the metrics. A second call of `end` has no
-    /// effect.
+    /// A second call of `end` has no effect.
     fn end(&self, error_type: Option<&'static str>) {
         if self.has_ended.swap(true, Ordering::Relaxed) {
             return;
         }
-        // If a call does not retry after a conflict, the call returns the conflict as an error, and
-        // `end` counts the conflict.
+        // A call that does not retry after a conflict returns the conflict as an error, so `end`
+        // counts the conflict.
         if error_type == Some("conflict") {
             self.count_conflict();
         }

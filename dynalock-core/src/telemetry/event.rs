@@ -1,6 +1,3 @@
-//! The tracing events of calls and leases. The events for an unknown outcome and for a lost lease
-//! have the level WARN, and all other events of calls and leases have the level DEBUG.
-
 use std::{sync::Arc, time::Duration};
 
 use tracing::{Span, debug, info_span, warn};
@@ -12,8 +9,7 @@ use super::{
 };
 use crate::error::{CancellationClass, Error, Lost};
 
-/// Says whether DynamoDB has applied a write whose reply was lost. `Unknown` means that the library
-/// could not find out whether DynamoDB has applied the write.
+/// `Unknown` means that the library could not find out whether DynamoDB has applied the write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LostReply {
     Applied,
@@ -31,8 +27,6 @@ impl LostReply {
     }
 }
 
-/// Records a conflict: DynamoDB refused a write, because another writer had changed the item. If
-/// the deadline of the call allows another attempt, the call makes the attempt after `pause`.
 pub(crate) fn conflict(pause: Duration) {
     debug!(target: TARGET, { dynalock.pause_ms = millis(pause) }, "conflict");
     if let Some(call) = current() {
@@ -40,7 +34,7 @@ pub(crate) fn conflict(pause: Duration) {
     }
 }
 
-/// Records a retry of a request after a pause. `last` is the error of the attempt before the retry.
+/// `last` is the error of the attempt before the retry.
 pub(crate) fn retry(last: &Error, pause: Duration) {
     let reason = reason(last);
     let (pause, kind) = (millis(pause), last.kind());
@@ -60,7 +54,6 @@ fn reason(last: &Error) -> &'static str {
     }
 }
 
-/// Records whether DynamoDB has applied a write whose reply was lost.
 pub(crate) fn lost_reply(outcome: LostReply) {
     let call = current();
     let (operation, table) = call.map_or(("", Arc::default()), |call| (call.operation, call.table()));
@@ -80,8 +73,6 @@ pub(crate) fn lost_reply(outcome: LostReply) {
     count!(LOST_REPLIES, "operation" => operation, "table" => table, "outcome" => name);
 }
 
-/// Makes the tracing span of a lease. The span lasts as long as the lease. The span of the lease
-/// follows from the span of the call that acquired the lease.
 pub(crate) fn lease_span(table: &str, fence: u64) -> Span {
     let span = info_span!(
         target: TARGET,
@@ -96,14 +87,11 @@ pub(crate) fn lease_span(table: &str, fence: u64) -> Span {
     span
 }
 
-/// Records a failed heartbeat of a lease. After a failed heartbeat, the holder soon sends another
-/// heartbeat.
 pub(crate) fn heartbeat_failed(table: &Arc<str>, error: &Error) {
     debug!(target: TARGET, { "error.type" = error.kind(), error = %error }, "heartbeat failed");
     count!(HEARTBEATS_FAILED, "table" => Arc::clone(table), "reason" => error.kind());
 }
 
-/// Records a lost lease: the lease has ended, and its holder has not released the lease.
 pub(crate) fn lease_lost(lease: &Span, table: &Arc<str>, fence: u64, lost: &Lost) {
     let reason = lost.kind();
     lease.in_scope(|| {
@@ -116,18 +104,15 @@ pub(crate) fn lease_lost(lease: &Span, table: &Arc<str>, fence: u64, lost: &Lost
     count!(LEASES_LOST, "table" => Arc::clone(table), "reason" => reason);
 }
 
-/// Records that the position of a waiter in the fair queue of a lock has changed.
 pub(crate) fn queue_position(position: usize, waiting: usize) {
     debug!(target: TARGET, { dynalock.position = position, dynalock.waiting = waiting }, "queue position");
 }
 
-/// Records how long a call has waited for locks, until the call got the locks or gave up.
 pub(crate) fn lock_waited(table: Arc<str>, waited: Duration, outcome: &'static str) {
     debug!(target: TARGET, { dynalock.waited_ms = millis(waited), dynalock.outcome = outcome }, "lock wait");
     measure!(LOCK_WAIT, waited.as_secs_f64(), "table" => table, "outcome" => outcome);
 }
 
-/// Records a batch: several combined calls whose changes the library has written with one write.
 pub(crate) fn batch(table: &Arc<str>, calls: usize, runs: u32) {
     debug!(target: TARGET, { dynalock.calls = calls, dynalock.runs = runs }, "batch");
     #[expect(clippy::cast_precision_loss, reason = "a batch has fewer calls than 2^52")]
@@ -135,8 +120,8 @@ pub(crate) fn batch(table: &Arc<str>, calls: usize, runs: u32) {
     measure!(BATCH_CALLS, calls, "table" => Arc::clone(table));
 }
 
-/// Records a failed background task. The result of a call is correct even if a background task of
-/// the call fails.
+/// A failed background task does not change the result of a call, so the event has only the level
+/// DEBUG.
 pub(crate) fn background_failed(what: &'static str, error: &Error) {
     debug!(target: TARGET, { dynalock.work = what, "error.type" = error.kind(), error = %error }, "background work failed");
 }

@@ -1,28 +1,14 @@
-//! The metrics of the library. Without the feature `metrics`, the macros of this module do nothing.
-
-/// The number of calls, by operation, table and outcome.
 pub(super) const CALLS: &str = "dynalock_calls_total";
-/// The duration of calls in seconds.
 pub(super) const CALL_DURATION: &str = "dynalock_call_duration_seconds";
-/// The number of requests to DynamoDB, by the name of the request (for example `PutItem`), table
-/// and outcome.
 pub(super) const REQUESTS: &str = "dynalock_requests_total";
-/// The number of writes that met a conflict with another writer.
 pub(super) const CONFLICTS: &str = "dynalock_conflicts_total";
-/// The number of retries of requests, by the reason for the retry.
 pub(super) const RETRIES: &str = "dynalock_retries_total";
-/// The number of writes with a lost reply, by outcome: applied, not applied or unknown.
 pub(super) const LOST_REPLIES: &str = "dynalock_lost_replies_total";
-/// The time in seconds that a call waits for locks, until the call gets the locks or gives up.
 pub(super) const LOCK_WAIT: &str = "dynalock_lock_wait_seconds";
-/// The number of leases that have ended without a release by their holder.
 pub(super) const LEASES_LOST: &str = "dynalock_leases_lost_total";
-/// The number of heartbeats that failed.
 pub(super) const HEARTBEATS_FAILED: &str = "dynalock_heartbeats_failed_total";
-/// The number of calls in a batch of combined calls.
 pub(super) const BATCH_CALLS: &str = "dynalock_batch_calls";
 
-/// Increments a counter of the installed metrics recorder by one.
 #[cfg(feature = "metrics")]
 macro_rules! count {
     ($name:expr, $($label:literal => $value:expr),+) => {
@@ -37,7 +23,6 @@ macro_rules! count {
     }};
 }
 
-/// Adds a value to a histogram of the installed metrics recorder.
 #[cfg(feature = "metrics")]
 macro_rules! measure {
     ($name:expr, $measured:expr, $($label:literal => $value:expr),+) => {

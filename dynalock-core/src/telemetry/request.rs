@@ -1,5 +1,3 @@
-//! The telemetry of one request: the span and the counter of the request.
-
 use std::{borrow::Cow, future::Future, pin::Pin, sync::Arc};
 
 use aws_sdk_dynamodb::{
@@ -14,20 +12,18 @@ use super::{
     metric::{REQUESTS, count},
 };
 
-/// The telemetry of a sent request. When a `SentRequest` is dropped, it records the outcome of the
-/// request.
+/// The drop of a `SentRequest` records the outcome of the request.
 struct SentRequest {
     name: &'static str,
     table: Arc<str>,
     span: Span,
-    /// `ok` after a success, the short name of the error after a failure, or `dropped` if the
-    /// future of the request was dropped before an answer. The library drops the future of a
-    /// request that exceeds its timeout.
+    /// The outcome is `ok`, the short name of the error, or `dropped` if the future of the request
+    /// was dropped, for example after a timeout.
     outcome: Cow<'static, str>,
 }
 
-/// Sends a request in a new span. `request` takes a pinned reference to the future of the SDK
-/// request, because the future is many kilobytes large.
+/// `sent` is a pinned reference, because the future of an SDK request takes many kilobytes of
+/// memory.
 pub(crate) async fn request<O, E>(
     name: &'static str,
     table: &Arc<str>,
@@ -75,8 +71,8 @@ impl Drop for SentRequest {
     }
 }
 
-/// Returns the error code of DynamoDB's answer. If the answer contains no readable error code,
-/// returns a short name of the problem, for example `timeout`.
+/// Returns the error code of DynamoDB's answer, or a short name of the problem, for example
+/// `timeout`.
 fn error_type<E: ProvideErrorMetadata>(error: &SdkError<E>) -> Cow<'static, str> {
     match error {
         SdkError::ConstructionFailure(_) => "not_sent".into(),

@@ -10,7 +10,6 @@ use crate::{
     type_name,
 };
 
-/// The handle of an attribute, for conditions and patches.
 pub(crate) struct Handle<'a> {
     pub(crate) attribute: Attribute<'a>,
     pub(crate) values: Values,
@@ -21,13 +20,11 @@ pub(crate) struct Handle<'a> {
     pub(crate) aliases: Vec<String>,
 }
 
-/// The type of the values in an attribute handle.
 #[derive(Clone, Copy)]
 pub(crate) enum Values {
-    /// The values of the attribute have the type of the field.
     Typed,
-    /// The value of the attribute is a set that a module of `serde_dynamo` writes. `Set` contains
-    /// the name of the set type in dynalock-core, for example `StringSet`.
+    /// A set that a module of `serde_dynamo` writes, with the name of the set type in
+    /// dynalock-core, for example `StringSet`.
     Set(&'static str),
     /// The derive does not know the stored form of the attribute, because the field has `with` or
     /// `serialize_with`.
@@ -41,7 +38,6 @@ pub(crate) enum Missing<'a> {
     Default(Default<'a>),
 }
 
-/// The default value of a field.
 pub(crate) enum Default<'a> {
     /// The result of `Default::default()` of the field's type.
     FieldType(&'a Type),
@@ -92,9 +88,9 @@ fn values(field: &Field<'_>, container: &serde::StructAttrs) -> Values {
     }
 }
 
-/// Returns whether patches must not change the attribute. A patch must not change a key, the
-/// version or a time that the library writes. A patch must not change a field with only
-/// `deserialize_with`, because the derive does not know which values the function can read.
+/// A patch must not change a key, the version or a time that the library writes. A patch must not
+/// change a field with only `deserialize_with`, because the derive does not know which values the
+/// function can read.
 fn is_fixed(field: &Field<'_>) -> bool {
     let reads_by_other_code = field.serde.read_by_other_code() && field.serde.set_type().is_none();
     let FieldAttrs { partition_key, sort_key, version, created_at, updated_at, .. } = &field.attrs;

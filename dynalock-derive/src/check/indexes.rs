@@ -14,7 +14,6 @@ use crate::{
     type_name::is_option,
 };
 
-/// An index of the table, after all checks.
 pub(crate) struct Index<'a> {
     /// The name of the index handle, for example `by_status` in `Order::INDEX.by_status`.
     pub(crate) handle: Ident,
@@ -25,7 +24,6 @@ pub(crate) struct Index<'a> {
     pub(crate) holds: Holds,
 }
 
-/// The attributes that an index contains in addition to the keys of the index and of the table.
 pub(crate) enum Holds {
     All,
     KeysOnly,
@@ -35,7 +33,6 @@ pub(crate) enum Holds {
 const MOST_LOCAL: usize = 5;
 const MOST_GLOBAL: usize = 20;
 
-/// The fields that are the partition key and the sort key of the table.
 pub(super) struct TableKey<'m, 'a> {
     pub(super) partition_key: Option<&'m Field<'a>>,
     pub(super) sort_key: Option<&'m Field<'a>>,
@@ -77,8 +74,7 @@ fn index<'a>(
     Some(Index { handle, name, is_local, partition_key, sort_key, holds })
 }
 
-/// Returns the name of an index and the name of the index handle. In the name of the handle, `_`
-/// replaces each character that an identifier cannot contain.
+/// In the name of the handle, `_` replaces each character that an identifier cannot contain.
 fn name(attrs: &IndexAttrs, errors: &mut Errors) -> Option<(String, Ident)> {
     let Some(said) = &attrs.name else {
         errors.at(&attrs.word, "an index needs a name: `name = \"by_status\"`");
@@ -146,8 +142,7 @@ fn local_partition<'m, 'a>(
     Some(partition)
 }
 
-/// Returns the field that `partition_key` or `sort_key` of an index names. Reports an error if the
-/// field cannot be a key of an index.
+/// `said` is the name of the field in `partition_key` or `sort_key` of an index.
 fn key<'m, 'a>(role: &str, said: &LitStr, model: &'m Struct<'a>, errors: &mut Errors) -> Option<&'m Field<'a>> {
     let field = field(&said.value(), said.span(), model, errors)?;
     if field.serde.flatten.is_some() {

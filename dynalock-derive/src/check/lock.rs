@@ -8,7 +8,6 @@ use quote::ToTokens;
 use super::WRITE_IDS;
 use crate::{errors::Errors, lockable::Lockable, model::Struct};
 
-/// The settings of `#[lockable]` that have passed the checks.
 pub(crate) struct Lock {
     pub(crate) ttl: Duration,
     /// The names of the lease attributes, in the order of [`Lockable::NAMES`].
@@ -17,8 +16,6 @@ pub(crate) struct Lock {
     pub(crate) place: Place,
 }
 
-/// The place where the lease is stored: in the item, or in a separate row. `Separate` contains the
-/// tokens of the word `separate`, so that an error message can point at the word.
 pub(crate) enum Place {
     Item,
     Separate(Ident),
@@ -26,7 +23,7 @@ pub(crate) enum Place {
 
 const TTL: Duration = Duration::from_secs(20);
 
-/// The longest ttl of a lease. The crate dynalock-core also checks the longest ttl at run time.
+/// The longest ttl of a lease, which dynalock-core checks again at run time.
 const YEAR: Duration = Duration::from_hours(366 * 24);
 
 pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) -> Option<Lock> {
@@ -83,8 +80,6 @@ fn seconds(lockable: &Lockable, errors: &mut Errors) -> bool {
     }
 }
 
-/// Reports two lease attributes with the same name, and a lease attribute with the name `_writes`
-/// or the name of the version attribute.
 fn distinct(lockable: &Lockable, lock: &Lock, version: &str, errors: &mut Errors) {
     for (index, name) in lock.names.iter().enumerate() {
         let place: &dyn ToTokens = match &lockable.names[index] {
@@ -101,7 +96,6 @@ fn distinct(lockable: &Lockable, lock: &Lock, version: &str, errors: &mut Errors
     }
 }
 
-/// Returns whether one of the lease attributes has the name `name`.
 pub(super) fn is_reserved(model: &Struct<'_>, name: &str) -> bool {
     let Some(lockable) = &model.lockable else { return false };
     let is_named = |(said, (_, default)): (&Option<syn::LitStr>, &(&str, &str))| match said {

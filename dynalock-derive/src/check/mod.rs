@@ -30,12 +30,10 @@ const PATCHES: [&str; 8] = ["_p0", "_p1", "_p2", "_p3", "_p4", "_p5", "_p6", "_p
 /// The default name of the attribute that contains the version.
 const VERSION: &str = "_version";
 
-/// A struct that has passed all checks and can be an item.
 pub(crate) struct Item<'a> {
     pub(crate) input: &'a DeriveInput,
     pub(crate) krate: Path,
     pub(crate) table: String,
-    /// The name from `#[dynalock(key_type = "..")]` for the generated key type.
     pub(crate) key_type: Option<Ident>,
     pub(crate) partition_key: Attribute<'a>,
     pub(crate) sort_key: Option<Attribute<'a>>,
@@ -45,17 +43,13 @@ pub(crate) struct Item<'a> {
     /// All attribute names under which serde reads or writes the fields, except the names inside
     /// flattened fields, which the derive does not know.
     pub(crate) attributes: Vec<String>,
-    /// `true` if errors may show the key of an item.
     pub(crate) show_key: bool,
     /// The aliases of the attributes. Each pair contains the name under which serde writes a field,
     /// and the other names under which serde reads the field.
     pub(crate) aliases: Vec<(String, Vec<String>)>,
-    /// `true` if the struct has a flattened field.
     pub(crate) flattens: bool,
-    /// The settings of `#[lockable]`, or `None` if the struct has no `#[lockable]`.
     pub(crate) lock: Option<Lock>,
     pub(crate) indexes: Vec<Index<'a>>,
-    /// The attribute handles that the derive generates for conditions and patches.
     pub(crate) handles: Vec<Handle<'a>>,
 }
 
@@ -66,25 +60,20 @@ pub(crate) struct Attribute<'a> {
     pub(crate) name: String,
 }
 
-/// The fields that are marked with `created_at`, `updated_at` and `expires`.
 pub(crate) struct Times<'a> {
     pub(crate) created_at: Option<Time<'a>>,
     pub(crate) updated_at: Option<Time<'a>>,
-    /// The field with the time to live, in epoch seconds.
     pub(crate) expires: Option<Attribute<'a>>,
 }
 
-/// A field with an epoch time that the library writes.
 pub(crate) struct Time<'a> {
     pub(crate) field: Attribute<'a>,
     pub(crate) unit: TimeUnit,
 }
 
-/// The attribute that contains the version of an item.
 pub(crate) enum Version<'a> {
     /// The name of the version attribute, for a struct without a field for the version.
     Attribute(String),
-    /// The field with `#[dynalock(version)]`, which shows the stored version.
     Field(Attribute<'a>),
 }
 
@@ -103,8 +92,6 @@ impl Version<'_> {
     }
 }
 
-/// Returns the item that `model` describes. If a required setting is missing, for example `table`,
-/// reports an error and returns `None`.
 pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<'a>> {
     // If an attribute has an error, a required setting, for example `table`, may only seem to be
     // missing. `check` reports a missing setting only if no attribute has an error.
@@ -142,8 +129,7 @@ pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<
     })
 }
 
-/// Checks a struct inside an item, for `#[derive(Attributes)]`, and reports the errors of the
-/// struct. Returns the attribute handles of the struct.
+/// Checks a struct inside an item, for `#[derive(Attributes)]`.
 pub(crate) fn check_nested<'a>(model: &Struct<'a>, errors: &mut Errors) -> Vec<Handle<'a>> {
     container(model, errors);
     for field in &model.fields {
@@ -180,8 +166,7 @@ fn table(model: &Struct<'_>, understood: bool, errors: &mut Errors) -> Option<St
     Some(name)
 }
 
-/// Returns the message of an error if DynamoDB would refuse the table name. DynamoDB's naming rules
-/// are at
+/// DynamoDB's naming rules are at
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html>.
 fn table_problem(name: &str) -> Option<&'static str> {
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');

@@ -1,5 +1,5 @@
-//! Checks the names of attributes: serde must write each attribute from one field and read it into
-//! the same field, and no name may be reserved.
+//! Checks the names of attributes: serde must write each attribute from one field and read the
+//! attribute into the same field, and no name may be reserved.
 
 use std::collections::HashMap;
 
@@ -24,8 +24,6 @@ pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) {
     }
 }
 
-/// Returns all attribute names under which serde reads or writes a field, except the names inside
-/// flattened fields, which the derive does not know.
 pub(super) fn all(model: &Struct<'_>) -> Vec<String> {
     let written = model.fields.iter().filter(|field| field.is_written()).map(|field| field.written.clone());
     let read = model.fields.iter().filter(|field| field.is_read()).flat_map(Field::read_names);
@@ -35,8 +33,6 @@ pub(super) fn all(model: &Struct<'_>) -> Vec<String> {
     names
 }
 
-/// Returns the aliases of the attributes. Each pair contains the name under which serde writes a
-/// field, and the other names under which serde reads the field.
 pub(super) fn aliases(model: &Struct<'_>) -> Vec<(String, Vec<String>)> {
     model
         .fields
@@ -122,9 +118,8 @@ fn read_back(field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
     }
 }
 
-/// Reports a field if serde can read the field from the attribute of another field. A write of the
-/// reported field would treat the attribute of the other field as an alias, and would remove this
-/// attribute.
+/// A field must not be read from the attribute of another field, because a write of the first field
+/// would remove this attribute as an alias.
 fn not_read_from_another(field: &Field<'_>, written: &Written<'_, '_>, errors: &mut Errors) {
     for (name, place) in other_names(field) {
         if let Some(other) = written.get(name.as_str()) {

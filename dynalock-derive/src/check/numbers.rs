@@ -8,8 +8,6 @@ use crate::{
     model::{Field, Struct},
 };
 
-/// Reports `u128` and `i128` in the type of a field. The library can neither write a `u128` or
-/// `i128` to an item nor read one from an item.
 pub(super) fn check(model: &Struct<'_>, errors: &mut Errors) {
     for field in model.fields.iter().filter(|field| is_converted_by_its_type(field)) {
         for word in too_large(field.ty.to_token_stream()) {
@@ -25,7 +23,6 @@ pub(super) fn check(model: &Struct<'_>, errors: &mut Errors) {
     }
 }
 
-/// Returns whether serde writes or reads the field by the implementation of the field's type.
 /// Returns `false` if functions in `with`, `serialize_with` or `deserialize_with` both write and
 /// read the field.
 fn is_converted_by_its_type(field: &Field<'_>) -> bool {

@@ -53,7 +53,6 @@ impl<'m, 'a> Roles<'m, 'a> {
     }
 }
 
-/// Returns the fields that are marked with `created_at`, `updated_at` and `expires`.
 pub(super) fn times<'a>(model: &Struct<'a>, errors: &mut Errors) -> Times<'a> {
     let created_at = kept_time(model, |attrs| attrs.created_at.as_ref(), errors);
     let updated_at = kept_time(model, |attrs| attrs.updated_at.as_ref(), errors);
@@ -82,8 +81,7 @@ fn time_field(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mut Er
     under_one_name(role, field, model, errors);
 }
 
-/// Returns the first field with the role `role`, and reports each further field with the same role
-/// as an error.
+/// Returns the first field with the role, and reports all further fields with the role.
 fn only<'m, 'a>(
     model: &'m Struct<'a>,
     role: impl for<'f> Fn(&'f Field<'a>) -> Option<&'f Ident>,
@@ -152,9 +150,7 @@ fn version_attribute(model: &Struct<'_>, errors: &mut Errors) -> String {
     name
 }
 
-/// Reports refused serde attributes on a key field or on the version field. With a refused serde
-/// attribute, serde could leave out the field, use two names for the field, or change the stored
-/// form of the field.
+/// A key or the version must always be present, as one attribute under one name.
 fn always_there_under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
     for word in field.serde.skips() {
         errors.at(word, format_args!("{role} cannot be skipped"));
@@ -162,9 +158,7 @@ fn always_there_under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>
     under_one_name(role, field, model, errors);
 }
 
-/// Reports refused serde attributes on a field with a role, for example `created_at`. With a
-/// refused serde attribute, serde could use two names for the field, or store the field in another
-/// form than the form of the field's type.
+/// A field with a role must be one attribute under one name, in the form that its type has.
 fn under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
     let serde = &field.serde;
     if let Some(word) = &serde.flatten {
@@ -187,9 +181,8 @@ fn under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mu
     }
 }
 
-/// Returns the words in the type `ty` that have a meaning only inside the struct: the type
-/// parameters of the struct, and `Self`. The generated key type has no type parameters, so it
-/// cannot use the type parameters or the `Self` of the struct.
+/// The generated key type has no type parameters, so the type of a key cannot contain the type
+/// parameters or the `Self` of the struct.
 pub(super) fn dependent<'p>(ty: &Type, params: impl IntoIterator<Item = &'p GenericParam>) -> Vec<Ident> {
     let mut names = vec!["Self".to_owned()];
     names.extend(params.into_iter().filter_map(|param| match param {

@@ -1,16 +1,36 @@
 //! The links and anchors of the guide and of README.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
 
 use super::book::{chapter, prose, read, root};
 
-/// Returns the targets of the links and pictures in a text.
+/// Returns the targets of the links and pictures in a text, and the targets of the definitions of
+/// its links, for example `[locks]: locks.md`.
 fn targets(text: &str) -> Vec<String> {
+    let inline = between(text, "](", ')');
+    inline.into_iter().chain(definitions(text).into_values()).collect()
+}
+
+/// Returns the texts between an opening text and a closing character, outside of code.
+fn between(text: &str, open: &str, close: char) -> Vec<String> {
     let in_line = |line: &str| -> Vec<String> {
-        let parts = line.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
-        parts.map(|(target, _)| target.to_owned()).collect()
+        let parts = line.split(open).skip(1).filter_map(|rest| rest.split_once(close));
+        parts.map(|(inside, _)| inside.to_owned()).collect()
     };
     prose(text).flat_map(in_line).collect()
+}
+
+/// Returns the targets of the link definitions in a text by their labels.
+fn definitions(text: &str) -> BTreeMap<String, String> {
+    let definition = |line: &str| {
+        let (label, target) = line.strip_prefix('[')?.split_once("]: ")?;
+        Some((label.to_owned(), target.to_owned()))
+    };
+    prose(text).filter_map(definition).collect()
 }
 
 /// Returns the anchors of the headings of a text, as mdBook and Git hosts make them.
@@ -68,9 +88,28 @@ fn every_chapter_is_in_the_contents_and_in_the_documentation_tests() {
     let contents: BTreeSet<_> = targets(&chapter("SUMMARY.md")).into_iter().collect();
     assert_eq!(contents, chapters);
     let tested = read(&root().join("src/guide.rs"));
-    for name in chapters {
-        assert!(tested.contains(&format!("../docs/src/{name}\"")), "{name}");
+    let (_, tested) = tested.split_once("chapters! {").unwrap();
+    let tested = tested.trim_end_matches(['}', '\n']).split(',').map(str::trim).filter(|name| !name.is_empty());
+    assert_eq!(tested.map(|name| format!("{name}.md")).collect::<BTreeSet<_>>(), chapters);
+}
+
+/// In the documentation on docs.rs, the definitions in `guide_links.md` lead the links of README and
+/// of the chapters to the pages of the chapters.
+#[test]
+fn each_link_to_a_chapter_has_a_definition_in_its_file_and_in_the_documentation() {
+    let documented = definitions(&read(&root().join("src/guide_links.md")));
+    let chapters = chapters().into_iter().filter(|name| name != "SUMMARY.md");
+    let files = chapters.map(|name| root().join("docs/src").join(name)).chain([root().join("README.md")]);
+    let mut used = BTreeSet::new();
+    for file in files {
+        let text = read(&file);
+        let labels: BTreeSet<_> = between(&text, "][", ']').into_iter().collect();
+        assert_eq!(labels, definitions(&text).into_keys().collect(), "{}", file.display());
+        let direct = between(&text, "](", ')').into_iter().find(|target| target.contains(".md"));
+        assert_eq!(direct, None, "{}", file.display());
+        used.extend(labels);
     }
+    assert_eq!(used, documented.into_keys().collect());
 }
 
 #[test]

@@ -161,6 +161,23 @@ async fn segments_are_read_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_segment_whose_deadline_passed_while_the_caller_was_busy_is_asked_for_again() {
+    let answers = Answers::new(|number, scan| match (number, scan["Segment"].as_u64()) {
+        (0, _) => Value::Null,
+        (_, Some(1)) => page([10, 11], false),
+        _ => page([0], false),
+    });
+    let orders = Repository::<Order>::new(&answers.client()).deadline(secs(1));
+    let mut stream = orders.scan().segments(2).stream();
+    for number in [10, 11, 0] {
+        assert_eq!(stream.next().await.unwrap().unwrap().number, number);
+        travel(secs(60)).await;
+    }
+    assert!(stream.next().await.is_none());
+    assert_eq!(answers.asked().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_segment_that_fails_ends_the_stream() {
     let answers = Answers::new(|_, scan| match scan["Segment"].as_u64() {
         Some(2) => refusal("AccessDeniedException", "no"),

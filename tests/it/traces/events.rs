@@ -1,5 +1,7 @@
 //! The events of calls and leases, with their levels.
 
+use std::time::Duration;
+
 use dynalock::{Repository, local::Fault};
 use tracing::Level;
 
@@ -99,6 +101,19 @@ async fn a_lost_lease_is_a_warning_and_its_failed_heartbeats_are_not() {
     let failed = recorded.events_of("heartbeat failed");
     assert!(!failed.is_empty());
     assert!(failed.iter().all(|event| event.level == Level::DEBUG && event.get("error.type") == "exhausted"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_at_a_guard_is_no_event() {
+    let (_, locks, _) = Shop::with_locks().await;
+    let held = locks.acquire("report").heartbeat(false).await.unwrap();
+    let recorded = Recorded::start();
+    travel(TTL).await;
+    assert_eq!(held.remaining(), Duration::ZERO);
+    assert!(format!("{held:?}").contains("remaining: 0ns"), "{held:?}");
+    assert_eq!(recorded.events_of("lease lost").len(), 0);
+    held.lost().await;
+    assert_eq!(recorded.events_of("lease lost").len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

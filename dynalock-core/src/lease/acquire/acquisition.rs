@@ -1,5 +1,3 @@
-//! The state and the requests of a call that acquires one lock.
-
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::future::{Either, select};
@@ -22,16 +20,14 @@ use crate::{
     telemetry::{self, detached, failure},
 };
 
-/// The time limit of the requests after the end of the wait: a last read of the lock's row, and the
-/// removal of the call's queue entry.
+/// The time limit of the last read and of the removal of the queue entry, after a call's wait has
+/// ended.
 pub(crate) const LAST_REQUEST: Duration = Duration::from_millis(50);
 
-/// One lock that a call acquires, and the progress of the acquisition.
 pub(crate) struct Acquisition<'a> {
     pub(crate) spec: &'a AcquireSpec,
     order: Order,
-    /// The name of the call in the row of the lock: the owner that the next attempt writes, or the
-    /// call's entry in the queue.
+    /// The owner text of the next attempt, or the call's entry in the queue.
     pub(crate) owner: Arc<str>,
     pub(crate) observer: ExpiryObserver,
     pub(crate) polls: Polls<'a>,
@@ -47,8 +43,7 @@ pub(crate) struct Acquisition<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Order {
     Any,
-    /// The callers get the lock in the order of their arrival, through a queue with at most `most`
-    /// entries.
+    /// The queue may have at most `most` entries.
     Fair {
         most: usize,
     },
@@ -57,13 +52,10 @@ pub(crate) enum Order {
 pub(crate) enum AttemptResult<G, D> {
     Granted(G),
     Denied(D),
-    /// DynamoDB granted the lock, but the lease ended before the call could use the lock. After a
-    /// grant whose lease has ended, the call makes another attempt under a new owner name.
+    /// DynamoDB granted the lock, but the lease ended before the call could use the lock.
     GrantOver,
 }
 
-/// A lock that made DynamoDB refuse a request for several locks, with the lease attributes of the
-/// lock's row.
 pub(crate) struct Denial {
     /// The index of the lock in the list of the call's locks.
     pub(crate) index: usize,
@@ -76,7 +68,6 @@ pub(crate) struct Acquired {
     pub(crate) row: Option<Item>,
 }
 
-/// The caller that waits for the result of an acquire call.
 pub(crate) trait Caller: Send {
     /// Waits until the caller has dropped the future of the acquire call.
     fn gone(&mut self) -> impl Future<Output = ()> + Send;
@@ -88,7 +79,6 @@ impl<T: Send> Caller for oneshot::Sender<T> {
     }
 }
 
-/// The reason why an acquire call ends without the locks.
 pub(crate) enum Stop {
     Failed(Error),
     CallerGone,
@@ -116,8 +106,7 @@ impl<'a> Acquisition<'a> {
         self.requests += 1;
     }
 
-    /// Returns the deadline of the next request. The request of a waiting call must end when the
-    /// call's wait for the lock ends.
+    /// The request of a waiting call must end no later than the call's wait for the lock.
     pub(crate) fn deadline(&self, limits: Limits) -> Duration {
         match self.is_single_attempt() {
             true => limits.deadline,
@@ -156,17 +145,13 @@ impl<'a> Acquisition<'a> {
             .with_cost(self.spec.call_cost.as_ref().map(|call_cost| call_cost.cost()))
     }
 
-    /// Returns the fence of the previous holder if the call has removed the holder's expired lease.
     /// Returns `None` if another caller has held the lock since the removal of the expired lease.
     pub(crate) fn taken_over_before(&self, fence: u64) -> Option<u64> {
-        // Each grant raises the fence by one. A fence that is more than one above the fence of the
-        // removed holder shows that another caller has held the lock since the removal.
+        // Each grant raises the fence by one.
         self.taken_over.filter(|expired| expired.checked_add(1) == Some(fence))
     }
 
-    /// Returns whether DynamoDB would refuse the next attempt because of the lock's current holder.
-    /// A call with the order `Fair` can enter the queue behind a holder with a queue entry. While a
-    /// holder without a queue entry has the lock, DynamoDB refuses new queue entries.
+    /// DynamoDB refuses new queue entries while a holder without a queue entry has the lock.
     fn is_denied_by(&self, record: &LockRecord) -> bool {
         match self.order {
             Order::Any => record.is_held_by_another(&self.owner),
@@ -179,22 +164,20 @@ impl<'a> Acquisition<'a> {
         self.observer.observe(record);
     }
 
-    /// Returns the pause until a waiter reads the lock's row again. `places` is the number of queue
-    /// entries before the waiter's entry.
+    /// `places` is the number of queue entries before the waiter's entry.
     pub(crate) fn pause_in_queue(&mut self, places: usize) -> Duration {
         let places = u32::try_from(places).unwrap_or(u32::MAX);
         self.observer.pause_in_queue(self.polls.pause(WaiterPlace::Behind(places)))
     }
 
-    /// Returns whether the call must send the next attempt. If the observed lease has not ended,
-    /// the call first reads the lock's row.
+    /// Returns whether the call must send the next attempt to acquire the lock.
     async fn poll(&mut self) -> Result<bool, Error> {
         // If the item to lock is missing, DynamoDB would refuse an attempt to acquire the lease.
         if self.observer.record().is_none() {
             return Ok(false);
         }
-        // The condition of the acquire request tests the end of the lease, so the call sends the
-        // request without a read of the lock's row.
+        // The condition of the acquire request tests the end of the lease, so the call needs no
+        // read of the lock's row.
         if self.observer.remaining().is_zero() {
             self.observer.expects_the_end();
             return Ok(true);
@@ -212,13 +195,11 @@ impl<'a> Acquisition<'a> {
         Ok(!is_denied)
     }
 
-    /// Handles the refusal of an attempt to acquire the lock. Removes the holder if the holder's
-    /// lease has ended. If the holder's lease has not ended, waits until DynamoDB may grant the
-    /// next attempt. Returns an error if the queue is full.
+    /// Removes an expired holder, or waits until DynamoDB may grant the next attempt. Returns an
+    /// error if the queue is full.
     ///
-    /// The request that adds a queue entry cannot remove an owner, so a separate request removes an
-    /// expired owner. The answer to a transaction does not show whether the transaction took over
-    /// an expired lease, so a separate request first removes an expired holder.
+    /// An enqueue cannot remove an expired owner, and the answer to a transaction does not show a
+    /// takeover. Therefore a separate request removes the expired holder.
     pub(crate) async fn after_denial(&mut self, record: LockRecord, caller: &mut impl Caller) -> Result<(), Stop> {
         let is_full =
             matches!(self.order, Order::Fair { most } if record.owner.is_none() && record.queue.len() >= most);
@@ -232,16 +213,15 @@ impl<'a> Acquisition<'a> {
         self.wait(caller).await
     }
 
-    /// Removes the observed head of the queue if the lease of the head has ended. Returns `false`
-    /// if the queue has no expired head, or if the head of the queue has renewed its lease.
+    /// Returns `false` if the queue has no expired head, or if the head has renewed its lease.
     pub(crate) async fn evict_expired_head(&mut self) -> Result<bool, Error> {
         let Some(record) = self.observer.record().filter(|_| self.observer.has_expired_head()) else {
             return Ok(false);
         };
         let mut attempts = self.attempts();
         let result = evict(&self.spec.row, &mut attempts, record, &self.spec.options).await?;
-        // If DynamoDB's reply to a successful removal of the queue's head was lost, DynamoDB
-        // refuses the repeated removal.
+        // If the reply to a successful removal of the head was lost, DynamoDB refuses the repeated
+        // removal.
         if result == DequeueResult::Removed || result == DequeueResult::AlreadyGone && attempts.is_in_doubt() {
             self.taken_over = record.last_fence();
         }
@@ -261,19 +241,16 @@ impl<'a> Acquisition<'a> {
         Ok(is_removed)
     }
 
-    /// Renews the lease of a granted lock before the call returns. The heartbeat must end with the
-    /// call's wait for the lock, even if the lease lasts longer.
+    /// The heartbeat must end no later than the call's wait for the lock, even if the lease lasts
+    /// longer.
     pub(crate) async fn beat_in_time(&self, grant: &Grant, payload: Option<&[u8]>) -> Result<(), Error> {
         let beat = clock::within(self.deadline(self.spec.limits), grant.beat_with(payload)).await;
         beat.unwrap_or_else(|| Err(self.exhausted(Unavailable::Timeout)))
     }
 
-    /// Starts the heartbeats of a lock that was granted. If the lease is in a separate row, the
-    /// call first reads the item, and releases the lease if the item is missing.
     pub(crate) async fn keep(&self, Acquired { grant, row }: Acquired) -> Result<KeptGrant, Error> {
-        // A separate lease row does not show whether the leased item exists. The call reads the
-        // item after the grant, because only a granted lease makes DynamoDB refuse a delete of the
-        // item by another caller.
+        // Only a granted lease makes DynamoDB refuse a delete of the item by another caller, so the
+        // call reads the item after the grant.
         let row = match self.spec.row.is_separate() {
             true => Some(Box::pin(self.read_item(&grant)).await?),
             false => row,
@@ -299,7 +276,6 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Returns an error if the call's wait for the lock has ended.
     pub(crate) async fn sleep(&self, pause: Duration, caller: &mut impl Caller) -> Result<(), Stop> {
         match clock::within(self.within_wait(pause)?, caller.gone()).await {
             Some(()) => Err(Stop::CallerGone),
@@ -307,7 +283,7 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Limits a pause to the remaining wait of the call. Returns an error if the wait has ended.
+    /// Returns an error if the call's wait for the lock has ended.
     fn within_wait(&self, pause: Duration) -> Result<Duration, Error> {
         match self.remaining_wait() {
             Duration::ZERO => Err(self.locked()),
@@ -315,8 +291,8 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Sleeps like [`sleep`](Self::sleep). If another request of this process receives the row of
-    /// the lock during the sleep, returns the received row at once.
+    /// If another request of this process receives the lock's row during the sleep, the method
+    /// returns the row at once.
     pub(crate) async fn sleep_until_seen(
         &mut self,
         pause: Duration,
@@ -330,7 +306,6 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Waits until DynamoDB may grant the next attempt to acquire the lock.
     async fn wait(&mut self, caller: &mut impl Caller) -> Result<(), Stop> {
         self.polls.join(&self.owner);
         // If no read has shown a holder of the lock, the call makes the next attempt at once.
@@ -347,9 +322,8 @@ impl<'a> Acquisition<'a> {
         Ok(())
     }
 
-    /// Records a lock row that another request of this process has received, and returns whether
-    /// the call must send the next attempt. Of several calls that wait for a lock without a queue,
-    /// only the call that has waited longest sends attempts.
+    /// Returns whether the call must send the next attempt to acquire the lock. Of several calls
+    /// that wait for a lock without a queue, only the call that has waited longest sends attempts.
     fn see(&mut self, seen: &SeenRow) -> bool {
         let record = LockRecord::of(&self.spec.row.layout, seen.item.as_ref());
         if self.is_denied_by(&record) {
@@ -363,8 +337,6 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Sleeps after a grant whose lease ended before the call could use the lock. Returns an error
-    /// if the remaining time of the call is too short for the sleep.
     pub(crate) async fn pause_before_retry(&self, backoff: &mut Backoff) -> Result<(), Error> {
         let remaining = match self.is_single_attempt() {
             true => self.spec.limits.deadline.saturating_sub(self.elapsed()),
@@ -401,9 +373,8 @@ impl<'a> Acquisition<'a> {
     }
 }
 
-/// Returns the error of a failed call that acquires locks. If the wait for a lock has ended, the
-/// error names the lock's holder from the last read that DynamoDB answered. In a call for several
-/// locks, the error names the holder of the first lock that another caller holds.
+/// After the end of the wait, the error names the holder of the first lock that another caller
+/// holds, even if DynamoDB did not answer the last request.
 pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &'a Acquisition<'s>>) -> Stop {
     if !matches!(stop, Stop::Failed(Error::Exhausted { .. })) {
         return stop;
@@ -414,13 +385,11 @@ pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &
     held.map_or(stop, |acquisition| acquisition.locked().into())
 }
 
-/// Waits until DynamoDB may grant the next attempt for one of the locks.
 pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) -> Result<(), Stop> {
     if let [only] = all {
         return only.wait(caller).await;
     }
     loop {
-        // If no read has shown a holder of the lock, the call makes the next attempt at once.
         let mut held: Vec<_> = all.iter_mut().filter(|acquisition| acquisition.observer.record().is_some()).collect();
         let pauses = held.iter_mut().map(|held| held.observer.pause(held.polls.pause(WaiterPlace::Plain)));
         let Some(pause) = pauses.min() else { return Ok(()) };
@@ -433,7 +402,6 @@ pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) 
     }
 }
 
-/// Starts a background release of a lock that a call has acquired but cannot use.
 pub(crate) fn release_later(grant: &Arc<Grant>) {
     let (grant, table) = (Arc::clone(grant), Arc::clone(&grant.row.table));
     let release = async move { grant.release(&grant.connection).await };

@@ -1,5 +1,3 @@
-//! Acquires either all of several locks or no lock, by one transaction.
-
 use std::sync::Arc;
 
 use super::{
@@ -14,15 +12,14 @@ use crate::{
     retry::{Attempts, Backoff, Limits},
 };
 
-/// Acquires all locks of a call by one transaction, and sends transactions until DynamoDB applies
-/// one. A waiting call holds none of its locks, so calls cannot deadlock.
+/// A call that waits for several locks holds none of the locks, so calls cannot deadlock.
 pub(super) async fn acquire_all(
     specs: &[AcquireSpec],
     limits: Limits,
     caller: &mut impl Caller,
 ) -> Result<Vec<KeptGrant>, Stop> {
-    // The call writes the same owner text into the rows of all locks. After a lost reply, the row
-    // of each lock shows whether DynamoDB has applied the transaction.
+    // After a lost reply, the owner text in the row of each lock shows whether DynamoDB has applied
+    // the transaction.
     let owner = specs[0].owner();
     let mut all: Vec<_> = specs.iter().map(|spec| Acquisition::new(spec, Order::Any, Arc::clone(&owner))).collect();
     let granted = acquire_together(&mut all, limits, caller).await;
@@ -52,15 +49,13 @@ async fn acquire_together(
                 continue;
             }
             Err(error) => {
-                // If the reply to the transaction was lost, DynamoDB may have granted the locks, so
-                // background tasks release the locks.
+                // If the reply to the transaction was lost, DynamoDB may have granted the locks.
                 give_back(all);
                 return Err(error.into());
             }
         };
-        // If DynamoDB refused the transaction because of a lock that has no other holder, an
-        // earlier grant of the lock to this call has already ended. After the end of a grant, the
-        // next attempt must write a new owner text into the row of the lock.
+        // A refusal because of a lock without another holder shows that an earlier grant to this
+        // call has ended. After the end of a grant, the next attempt needs a new owner text.
         if !denied.iter().all(|denial| denial.record.is_held_by_another(&all[0].owner)) {
             renew_owner(all);
         }
@@ -74,7 +69,7 @@ async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResul
     let first = &all[0];
     let mut attempts = first.attempts_within(limits);
     // All attempts of the transaction send the same request. The leases begin before the first
-    // attempt, because DynamoDB does not report which attempt it applied.
+    // attempt, because DynamoDB does not report which attempt was applied.
     let sent = clock::now();
     let writes = all.iter().map(|Acquisition { spec, owner, .. }| {
         let (now, until) = (spec.options.now(), spec.options.until());
@@ -130,8 +125,7 @@ async fn read(
     Ok(if denied.is_empty() { AttemptResult::Granted(granted) } else { AttemptResult::Denied(denied) })
 }
 
-/// Chooses a new owner text for all locks, and releases the locks that a delayed duplicate of the
-/// transaction may acquire with the old owner text.
+/// A delayed duplicate of the transaction may still acquire the locks with the old owner text.
 fn renew_owner(all: &mut [Acquisition<'_>]) {
     give_back(all);
     let owner = all[0].spec.owner();

@@ -1,5 +1,3 @@
-//! Acquires one lock, or the first free lock of several locks.
-
 use std::sync::Arc;
 
 use super::{
@@ -19,7 +17,6 @@ use crate::{
     retry::{Answered, Backoff},
 };
 
-/// Attempts to acquire each lock in turn, and waits if another holder has each of the locks.
 pub(super) async fn acquire_any(specs: &[AcquireSpec], caller: &mut impl Caller) -> Result<KeptGrant, Stop> {
     let mut all: Vec<_> = specs.iter().map(|spec| Acquisition::new(spec, Order::Any, spec.owner())).collect();
     let granted = acquire_first(&mut all, caller).await;
@@ -35,9 +32,8 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) ->
                 Ok(None) => {}
                 Err(error @ Error::NotFound { .. }) => {
                     acquisition.observer.forget();
-                    // An acquire call for a missing item may have acquired and released a lease in
-                    // a separate row. With a new owner text for the next attempt, a delayed
-                    // duplicate of an old release request cannot end the next grant.
+                    // The attempt may have acquired and released a lease in a separate row. With a
+                    // new owner text, a delayed duplicate of the release cannot end the next grant.
                     acquisition.owner = acquisition.spec.owner();
                     missing = Some(error);
                 }
@@ -49,14 +45,14 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) ->
         {
             return Err(error.into());
         }
-        // The futures of rare steps are boxed, so that the future of an acquire call stays small.
+        // The code boxes the futures of rare steps, so that the future of an acquire call stays
+        // small.
         Box::pin(wait(all, caller)).await?;
     }
 }
 
 impl Acquisition<'_> {
-    /// Repeats the acquire request until the lock is granted. Returns `None` if the lease of
-    /// another holder has not ended.
+    /// Returns `None` if the lease of another holder has not ended.
     async fn attempt(&mut self) -> Result<Option<KeptGrant>, Error> {
         let mut backoff = Backoff::default();
         self.begin_attempt();
@@ -65,19 +61,16 @@ impl Acquisition<'_> {
                 AttemptResult::Granted(acquired) => return self.keep(acquired).await.map(Some),
                 AttemptResult::Denied(record) => {
                     self.observe(record);
-                    // For a lock without a queue, the acquire request itself can take over a lease
-                    // that has ended. Only a separate request can remove the expired head of a
-                    // queue, because an update expression cannot remove the first element of a list
-                    // that may be missing.
+                    // An acquire request can take over the ended lease of an owner, but cannot
+                    // remove the expired head of a queue.
                     if !Box::pin(self.evict_expired_head()).await? {
                         return Ok(None);
                     }
                 }
                 AttemptResult::GrantOver => {
                     Box::pin(self.pause_before_retry(&mut backoff)).await?;
-                    // DynamoDB may later grant the lock to a delayed duplicate of the last attempt.
-                    // With a new owner text, the call can distinguish a grant to the next attempt
-                    // from a grant to a delayed duplicate.
+                    // DynamoDB may still grant the lock to a delayed duplicate of the last attempt,
+                    // so the next attempt has a new owner text.
                     self.owner = self.spec.owner();
                     self.begin_attempt();
                 }
@@ -92,8 +85,8 @@ impl Acquisition<'_> {
         let mut sent = clock::now();
         let mut now = 0;
         let request = || {
-            // The granted lease begins at the time of the last repetition, because each repetition
-            // of the acquire request contains the time at which it is sent.
+            // Each repetition of the acquire request contains a new time, so the granted lease
+            // begins at the last repetition.
             sent = clock::now();
             now = spec.options.now();
             let fields = AcquireFields { owner, until: spec.options.until(), now, payload: spec.payload.as_deref() };
@@ -102,8 +95,7 @@ impl Acquisition<'_> {
         let answer = match attempts.write(request).await {
             Ok(answer) => answer,
             Err(error) => {
-                // If the reply to the acquire request was lost, DynamoDB may have granted the lock,
-                // so a background task releases the lock.
+                // If the reply to the acquire request was lost, DynamoDB may have granted the lock.
                 if attempts.is_in_doubt() || !matches!(error, Error::BudgetExceeded { .. }) {
                     spec.give_back(owner);
                 }
@@ -157,7 +149,6 @@ impl Acquisition<'_> {
         }
     }
 
-    /// The returned [`Grant`] sends no heartbeats in the background.
     pub(super) fn grant(&self, fence: u64, taken_over: Option<u64>, sent: Instant) -> Arc<Grant> {
         let AcquireSpec { connection, row, options, limits, .. } = self.spec;
         let fields = GrantFields::new(GrantKind::Plain, Arc::clone(&self.owner), fence, sent);

@@ -1,5 +1,3 @@
-//! Runs each call that acquires locks in a separate task.
-
 use std::sync::Arc;
 
 use tokio::sync::{oneshot, watch};
@@ -25,19 +23,16 @@ use crate::{
 };
 
 pub(crate) struct AcquireCall {
-    /// The locks to acquire. A call names at least one lock. A call that needs all of its locks
-    /// names each lock once, and sorts the locks by name.
+    /// A call names at least one lock. A call that needs all of its locks names each lock once, and
+    /// sorts the locks by name.
     pub(crate) locks: Vec<AcquireSpec>,
     pub(crate) mode: AcquireMode,
 }
 
-/// The number of locks that a call needs, and the order of the waiting callers.
 pub(crate) enum AcquireMode {
-    /// The call acquires one of the given locks: the first lock that is free.
+    /// The call acquires the first free lock.
     Any,
     All(Limits),
-    /// The call enters the queue of each lock, and holds a lock when the call's entry is the head
-    /// of the lock's queue.
     Queue(QueueLimits, watch::Sender<Option<QueueStatus>>),
 }
 
@@ -53,8 +48,7 @@ impl AcquireCall {
                 other.call_cost.clone_from(&first.call_cost);
             }
         }
-        // A separate task acquires the locks, and continues after a drop of the caller's future.
-        // Without the separate task, a lock that DynamoDB grants while the caller drops the future
+        // Without a separate task, a lock that DynamoDB grants while the caller drops the future
         // would stay held for a whole ttl.
         let (mut caller, answer) = oneshot::channel();
         tokio::spawn(continued(async move {
@@ -94,8 +88,8 @@ impl AcquireCall {
             // A call for one lock needs no transaction.
             AcquireMode::All(_) if self.locks.len() == 1 => Ok(vec![acquire_any(&self.locks, caller).await?]),
             AcquireMode::Any => Ok(vec![acquire_any(&self.locks, caller).await?]),
-            // The futures that acquire several locks or wait in a queue are boxed, so that the task
-            // for one lock without a queue stays small.
+            // The code boxes the futures for several locks and for queues, so that the task for one
+            // lock without a queue stays small.
             AcquireMode::All(limits) => Box::pin(acquire_all(&self.locks, limits, caller)).await,
             AcquireMode::Queue(limits, progress) => {
                 Box::pin(acquire_in_order(&self.locks, limits, &progress, caller)).await

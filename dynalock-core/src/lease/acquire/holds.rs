@@ -1,5 +1,3 @@
-//! Decides how often a waiter reads the row of a lock.
-
 use std::{ops::Range, time::Duration};
 
 use crate::{
@@ -7,30 +5,19 @@ use crate::{
     lease::record::{LockRecord, Observation},
 };
 
-/// The holders of one lock, as a waiter has observed them. The pause of a waiter between two reads
-/// of the lock's row depends on the holder's age and on the mean hold. The holder's age is the time
-/// since the current grant. The mean hold is the mean time for which earlier holders had the lock.
-/// The first age of a waiter is the age of the holder at which the waiter begins to expect the
-/// release of the lock.
-///
-/// | waiter | first age | pause at an age below the first age | pause at a greater age |
-/// |---|---|---|---|
-/// | first waiter in the queue | 0.8 times the mean hold | until the first age | a third of the time since the first age, at least a twentieth of the mean hold |
-/// | waiter without a queue | 0.7 times the mean hold | until the first age, and then up to the longer of half of the mean hold and five round trips | twice the time since the first age |
-/// | behind `n` entries of the queue, `n` at least 2 | none | `n - 1` times the longer of the mean hold and half of the holder's age | the same |
-///
-/// The pauses between reads grow with the holder's age, so the number of reads grows only with the
-/// logarithm of this age.
+/// The observed holders of one lock, from which a waiter computes the pauses between its reads. The
+/// section "Waiting for a lock" of ARCHITECTURE.md describes the pauses. The pauses grow with the
+/// holder's age, so the number of reads grows only with the logarithm of this age.
 #[derive(Debug, Default)]
 pub(crate) struct ObservedHolds {
     holder: Option<ObservedHolder>,
-    /// The mean hold: the smoothed mean of the time from one grant of the lock to the next grant.
+    /// The smoothed mean of the time from one grant of the lock to the next grant.
     mean: Option<Duration>,
 }
 
 #[derive(Debug)]
 struct ObservedHolder {
-    /// The lease attributes of the holder, or `None` until a read has shown the holder.
+    /// The field `observation` is `None` until a read has shown the holder.
     observation: Option<Observation>,
     fence: u64,
     /// The estimated start of the current grant.
@@ -46,12 +33,11 @@ pub(crate) enum WaiterPlace {
 }
 
 impl ObservedHolds {
-    /// Records the holder that a read of the lock's row showed at the time `now`. `epoch_millis` is
-    /// the time of the read in epoch milliseconds, by the clock of this machine. `ttl` is the ttl
-    /// of the waiter that reads the row. A heartbeat does not change the age of the holder.
+    /// `epoch_millis` is the time of the read by the clock of this machine, and `ttl` is the ttl of
+    /// the waiter.
     pub(crate) fn observe(&mut self, record: &LockRecord, now: Instant, epoch_millis: u64, ttl: Duration) {
         let Some(observation) = record.observation() else { return };
-        // A row of a lock may have a holder without a fence, if another program wrote the row.
+        // Another program may write a row with a holder but without a fence.
         let fence = record.last_fence().unwrap_or(0);
         let mut since = now;
         if let Some(before) = &mut self.holder {
@@ -67,14 +53,13 @@ impl ObservedHolds {
             if fence < before.fence {
                 return;
             }
-            // The stored time of a grant is only a hint, because the time comes from the clock of
-            // another machine. The grant came after the last read that showed the previous holder,
-            // so the time of that read limits the error of the stored time.
+            // The stored time of a grant comes from the clock of another machine. The last read
+            // that showed the previous holder limits the error of the stored time.
             let start = record.granted_at(ttl).unwrap_or(epoch_millis);
             let age = Duration::from_millis(epoch_millis.saturating_sub(start));
             since -= age.min(now.duration_since(before.last_seen));
-            // Each grant raises the fence by one. If the fence has grown by more than one since the
-            // last read, the reads have missed grants.
+            // Each grant raises the fence by one, so the fence also counts the grants that no read
+            // has shown.
             let grants = u32::try_from(fence - before.fence).unwrap_or(u32::MAX).max(1);
             let hold = since.duration_since(before.since) / grants;
             self.count(hold);
@@ -83,15 +68,14 @@ impl ObservedHolds {
         self.holder = Some(ObservedHolder { observation, fence, since, last_seen: now });
     }
 
-    /// Returns the pause of a waiter while another waiter of the same process (the reader) reads
-    /// the row of the lock for both. Even with the random factors of the pauses, the returned pause
-    /// is longer than the mean hold, and longer than the pause of the reader.
+    /// Returns the pause of a waiter while another waiter of the process reads the lock's row for
+    /// both waiters. The returned pause is longer than the mean hold, and longer than the pause of
+    /// the reading waiter.
     pub(crate) fn pause_of_others(&self, place: WaiterPlace, now: Instant, round_trip: Duration) -> Range<Duration> {
         around(self.pause(place, now, round_trip).end.max(self.mean.unwrap_or_default()).saturating_mul(4))
     }
 
-    /// Records that the lock was free at the time `now`. `ObservedHolds` takes the last time at
-    /// which the lock was free as the start of the next grant.
+    /// The last time at which the lock was free counts as the start of the next grant.
     pub(crate) fn observe_free(&mut self, now: Instant) {
         let Some(before) = self.holder.take() else { return };
         if before.observation.is_some() {
@@ -105,10 +89,7 @@ impl ObservedHolds {
         self.mean = Some(self.mean.map_or(hold, |mean| (mean.saturating_mul(3) + hold) / 4));
     }
 
-    /// Returns the range of the random pause until the next read of the waiter, or the longest
-    /// duration if no holder is known. The random pauses of two waiters differ, so that the waiters
-    /// do not send their requests at the same time. `round_trip` is the duration of a round trip to
-    /// DynamoDB.
+    /// If no holder is known, the returned pause is `Duration::MAX`.
     pub(crate) fn pause(&self, place: WaiterPlace, now: Instant, round_trip: Duration) -> Range<Duration> {
         let Some(holder) = &self.holder else { return Duration::MAX..Duration::MAX };
         let age = now.duration_since(holder.since);
@@ -120,21 +101,19 @@ impl ObservedHolds {
         let (until_first, later) = (first.saturating_sub(age), age.saturating_sub(first));
         match place {
             WaiterPlace::Behind(places @ 2..) => around(mean.max(age / 2).saturating_mul(places - 1)),
-            // Only the first waiter of a queue pauses exactly until the expected end of the hold,
-            // so its pause needs no random part.
+            // A queue has only one first waiter, so the pause of the first waiter needs no random
+            // part.
             WaiterPlace::Behind(_) if age < first => until_first..until_first,
-            // The lower bound of the pause prevents a burst of reads just after the expected end of
-            // a hold.
+            // The lower bound prevents a burst of reads just after the expected end of a hold.
             WaiterPlace::Behind(_) => around((later / 3).max(mean / 20)),
             // All waiters that read the free lock during one round trip send an acquire, and
-            // DynamoDB refuses all of these acquires but one.
+            // DynamoDB grants only one acquire.
             WaiterPlace::Plain if age < first => until_first..until_first + (mean / 2).max(round_trip * 5),
             WaiterPlace::Plain => around(later.saturating_mul(2)),
         }
     }
 }
 
-/// Returns the range from 0.5 to 1.5 times the pause.
 fn around(pause: Duration) -> Range<Duration> {
     pause / 2..pause.saturating_add(pause / 2)
 }

@@ -1,5 +1,3 @@
-//! Observes the holder of a lock, and decides when the holder's lease has ended.
-
 use std::time::Duration;
 
 use crate::{
@@ -19,24 +17,22 @@ pub(crate) struct ExpiryObserver {
     unit: TimeUnit,
     rng: fastrand::Rng,
     observed: Option<Observed>,
-    /// `true` if the last read showed no holder, although an earlier read had shown a holder. A
-    /// read that shows no holder may be outdated, so the library keeps the lease attributes of the
-    /// last holder.
+    /// `true` if the last read showed no holder. A read without a holder may be outdated, so
+    /// `observed` still contains the last holder.
     seems_free: bool,
-    /// The number of attempts that were sent because the lease seemed to have ended. A read that
-    /// shows a change of the lease resets `denials` to zero.
+    /// The number of attempts, since the last change of the lease, that were sent because the lease
+    /// seemed to have ended.
     denials: u32,
 }
 
-/// Sets the random delay between the end of a lease and the next request of a waiter: at most
-/// `JITTER` without a queue, and between `JITTER` and twice `JITTER` in a queue.
+/// The random delay between the end of a lease and the next request of a waiter is at most `JITTER`
+/// without a queue, and between `JITTER` and twice `JITTER` in a queue.
 const JITTER: Duration = Duration::from_millis(10);
 
 struct Observed {
     record: LockRecord,
-    /// The time at which the waiter first received the current lease attributes. The waiter reads
-    /// the clock only after it has received the attributes: with an earlier time, the waiter could
-    /// take over the lease too early.
+    /// The time just after the waiter first received the current lease attributes. If `since` were
+    /// earlier, the waiter could take over the lease too early.
     since: Instant,
 }
 
@@ -45,7 +41,6 @@ impl ExpiryObserver {
         Self { options, unit, rng: random::generator(), observed: None, seems_free: false, denials: 0 }
     }
 
-    /// If the lease has changed since the last read, `since` becomes the current time.
     pub(crate) fn observe(&mut self, record: LockRecord) {
         let since = match &self.observed {
             Some(observed) if observed.record.observation() == record.observation() => observed.since,
@@ -58,8 +53,6 @@ impl ExpiryObserver {
         self.seems_free = false;
     }
 
-    /// Forgets the lease attributes that were read earlier, because the item to lock does not
-    /// exist.
     pub(crate) fn forget(&mut self) {
         self.observed = None;
     }
@@ -77,17 +70,14 @@ impl ExpiryObserver {
         self.observed.as_ref().map(|observed| &observed.record)
     }
 
-    /// Counts an attempt that is sent because the lease seems to have ended. Each refusal of an
-    /// attempt that was sent because the lease seemed to have ended lengthens the next pause. The
-    /// pause is never longer than one second.
     pub(crate) fn expects_the_end(&mut self) {
         self.denials = self.denials.saturating_add(1);
     }
 
     pub(crate) fn has_expired_head(&self) -> bool {
         let Some(record) = self.record() else { return false };
-        // The lease of a queue's head ends after the ttl in the entry of the head, and not after
-        // the ttl of the waiting caller.
+        // The lease of a queue's head ends after the ttl in the head's entry, and not after the ttl
+        // of the waiter.
         let has_been_silent = |ttl: Option<Duration>| self.has_been_silent_for(ttl.unwrap_or(self.options.ttl));
         record.has_expired_head(&self.options) || record.head().is_some_and(|head| has_been_silent(head.ttl))
     }
@@ -107,14 +97,12 @@ impl ExpiryObserver {
         self.observed.as_ref().is_some_and(|observed| clock::now() >= observed.since + ttl)
     }
 
-    /// Returns the remaining time of the lease, if the holder sends no heartbeat.
     pub(crate) fn remaining(&self) -> Duration {
         let Some(Observed { record, since }) = &self.observed else { return Duration::MAX };
         match self.options.expiry {
             Expiry::Clock { max_skew } => {
-                // The condition of a takeover requires that the current time is later than the
-                // stored end of the lease. The earliest takeover is one second or one millisecond
-                // (the unit of the stored time) after the stored end of the lease.
+                // The condition of a takeover is true only after the stored end of the lease, so
+                // the earliest takeover is one unit of the stored time later.
                 let step = self.unit.to_millis(1);
                 let end = record.end(self.options.ttl).unwrap_or(u64::MAX);
                 let end = end.saturating_add(clock::millis(max_skew)).saturating_add(step);
@@ -127,9 +115,8 @@ impl ExpiryObserver {
         }
     }
 
-    /// Returns the time until the lease can end, but at most `read` (the time until the next read)
-    /// and never zero. If another program writes the row of the lock, DynamoDB may refuse attempts
-    /// although the lease seems to have ended, so the pause grows with each refused attempt.
+    /// `read` is the time until the next read of the lock's row. After refused attempts, the pause
+    /// grows up to one second, so that a lock that cannot be granted causes no busy loop.
     pub(crate) fn pause(&mut self, read: Duration) -> Duration {
         const LONGEST: Duration = Duration::from_secs(1);
         if let Some(doublings) = self.denials.checked_sub(1) {
@@ -139,7 +126,6 @@ impl ExpiryObserver {
         self.remaining().saturating_add(jitter).min(read).max(Duration::from_millis(1))
     }
 
-    /// Returns the pause of a waiter with a queue entry, like [`pause`](Self::pause).
     pub(crate) fn pause_in_queue(&mut self, read: Duration) -> Duration {
         let jitter = JITTER.mul_f64(1.0 + self.rng.f64());
         match self.remaining() {

@@ -1,5 +1,3 @@
-//! The reads of a call that waits for one lock.
-
 use std::{sync::Arc, time::Duration};
 
 use super::{
@@ -16,10 +14,8 @@ use crate::{
     retry::{LocalWaiter, SeenRow},
 };
 
-/// The reads of a call that waits for one lock. If several calls of one process wait for the same
-/// lock, each call receives the lock's rows that the other calls read. The call that has waited
-/// longest reads the lock's row regularly. Each other call reads the row only if the call has
-/// received no row for a whole read interval.
+/// If several calls of one process wait for the same lock, the calls share the lock rows that
+/// DynamoDB returns.
 pub(crate) struct Polls<'a> {
     spec: &'a AcquireSpec,
     holds: ObservedHolds,
@@ -33,15 +29,12 @@ impl<'a> Polls<'a> {
         Self { spec, holds: ObservedHolds::default(), waiter: None, holder: None, rng: random::generator() }
     }
 
-    /// Updates the estimates for the pauses after a read has shown a holder.
     pub(crate) fn observe(&mut self, record: &LockRecord) {
         let options = &self.spec.options;
         self.holds.observe(record, clock::now(), options.now(), options.ttl);
         self.holder = record.holder().map(Into::into);
     }
 
-    /// Updates the estimates for the pauses after a read has shown no holder. Another waiter may
-    /// still acquire the lock first.
     pub(crate) fn observe_free(&mut self) {
         self.holds.observe_free(clock::now());
         self.holder = None;
@@ -81,15 +74,14 @@ impl<'a> Polls<'a> {
         self.waiter.as_ref().is_some_and(LocalWaiter::is_first)
     }
 
-    /// Returns `false` while a caller in this process holds the lock, because the release of the
-    /// lock wakes the waiters.
+    /// A release by a caller of this process wakes the waiters, so no waiter needs to read the row
+    /// for the other waiters.
     fn reads_for_all(&self) -> bool {
         let Some(waiter) = &self.waiter else { return true };
         let is_local = self.holder.as_ref().is_some_and(|holder| waiter.is_local(holder));
         waiter.is_first() && !is_local
     }
 
-    /// Registers this call as a waiter under its current owner text.
     pub(crate) fn join(&mut self, owner: &Arc<str>) {
         let AcquireSpec { connection, row, .. } = self.spec;
         match &mut self.waiter {

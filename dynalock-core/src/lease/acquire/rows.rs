@@ -1,5 +1,3 @@
-//! Requests on the rows of several locks in one table.
-
 use super::{acquisition::Denial, spec::AcquireSpec};
 use crate::{
     codec::Item,
@@ -10,9 +8,8 @@ use crate::{
     retry::Attempts,
 };
 
-/// Sends one transaction on rows of one table. DynamoDB applies the transaction only once, because
-/// all repetitions have the same client request token. Returns the cancellation reasons if a
-/// condition was false.
+/// All repetitions have the same client request token, so DynamoDB applies the transaction only
+/// once. Returns the cancellation reasons if a condition was false.
 pub(crate) async fn transact(
     attempts: &mut Attempts,
     AcquireSpec { connection, row, .. }: &AcquireSpec,
@@ -35,7 +32,6 @@ pub(crate) async fn transact(
         .await
 }
 
-/// Returns the locks whose conditions were false.
 pub(crate) fn denials<'a>(specs: impl Iterator<Item = &'a AcquireSpec>, reasons: Vec<ActionReason>) -> Vec<Denial> {
     let each = specs.zip(reasons).enumerate().filter(|(_, (_, reason))| reason.class().is_some());
     each.map(|(index, (spec, reason))| {
@@ -45,7 +41,7 @@ pub(crate) fn denials<'a>(specs: impl Iterator<Item = &'a AcquireSpec>, reasons:
     .collect()
 }
 
-/// Reads the rows of all locks of a call, which are in one table, with consistent reads.
+/// The rows must be in one table, and the reads are consistent.
 pub(crate) async fn read_rows<'a>(
     attempts: &mut Attempts,
     specs: impl Iterator<Item = &'a AcquireSpec>,

@@ -1,5 +1,3 @@
-//! The parameters of one lock acquisition.
-
 use std::sync::Arc;
 
 use crate::{
@@ -20,13 +18,11 @@ use crate::{
 pub(crate) struct AcquireSpec {
     pub(crate) connection: Arc<Connection>,
     pub(crate) row: Row,
-    /// The name of the lock's row. Error messages take the name of the lock from `row_name`. For
-    /// the lease of an item, `row_name` is the key of the item, or is empty if errors must not show
-    /// the key.
+    /// The name of the lock's row, or the key of a leased item. The text is empty if errors must
+    /// not show the key.
     pub(crate) row_name: Arc<str>,
     pub(crate) options: LeaseOptions,
     pub(crate) wait: Wait,
-    /// The label that the caller has set for the holder. Each owner text contains the label.
     pub(crate) owner_label: Arc<str>,
     pub(crate) payload: Option<Arc<[u8]>>,
     pub(crate) limits: Limits,
@@ -36,9 +32,8 @@ pub(crate) struct AcquireSpec {
 }
 
 impl AcquireSpec {
-    /// Returns an owner text with a new nonce. A call without a queue uses one owner text for all
-    /// its attempts, so the owner in the lock's row shows whether DynamoDB has granted the lock to
-    /// a delayed duplicate of an attempt.
+    /// A call without a queue uses one owner text for all its attempts, so that the call recognises
+    /// a grant to a delayed duplicate.
     pub(crate) fn owner(&self) -> Arc<str> {
         let nonce = random::generator().u64(..);
         match &*self.owner_label {
@@ -47,8 +42,7 @@ impl AcquireSpec {
         }
     }
 
-    /// The queue entry contains the current time, from which other callers later compute the end of
-    /// the lease.
+    /// Other callers compute the end of the lease from the time in the queue entry.
     pub(crate) fn entry(&self) -> Arc<str> {
         QueueEntry::new(&self.owner(), self.options.ttl, self.options.now()).owner
     }

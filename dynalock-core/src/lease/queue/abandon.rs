@@ -1,5 +1,3 @@
-//! Removes the queue entries of callers that stop waiting.
-
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use futures_util::future::{Either, select};
@@ -25,16 +23,14 @@ use crate::{
     telemetry::{self, detached},
 };
 
-/// Starts a background removal of a caller's entry from the queue of each lock.
 pub(crate) fn abandon_later<'a>(all: impl Iterator<Item = &'a AcquireSpec>, owner: &Arc<str>, duplicate: Duplicate) {
     for spec in all {
         drop(begin(spec, owner, duplicate));
     }
 }
 
-/// Removes a caller's entry from the queue of each lock, and waits a short time for DynamoDB's
-/// answers. If DynamoDB answers in time, the queues no longer contain the caller's entries when the
-/// call ends.
+/// If DynamoDB answers in time, the queues no longer contain the caller's entries when the call
+/// ends.
 pub(crate) async fn abandon_at_the_end<'a>(
     all: impl Iterator<Item = &'a AcquireSpec>,
     owner: &Arc<str>,
@@ -46,14 +42,11 @@ pub(crate) async fn abandon_at_the_end<'a>(
             drop(task.await);
         }
     };
-    // If the removal of a queue entry takes longer than `LAST_REQUEST`, the removal continues in
-    // the background.
+    // After `LAST_REQUEST`, the removal of the entries continues in the background.
     let _ = clock::within(LAST_REQUEST, done).await;
 }
 
-/// Waits until the client has removed the entries of its earlier calls from the queue. If calls did
-/// not wait for removals, a client with a broken connection could fill the queue with the entries
-/// of ended calls.
+/// Waits until the client has removed the entries of its earlier calls from the queue.
 pub(crate) async fn after_abandoned(acquisition: &Acquisition<'_>, caller: &mut impl Caller) -> Result<(), Stop> {
     let AcquireSpec { row, connection, limits, .. } = acquisition.spec;
     let id = row.id();
@@ -67,19 +60,15 @@ pub(crate) async fn after_abandoned(acquisition: &Acquisition<'_>, caller: &mut 
 
 fn begin(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> JoinHandle<()> {
     // If DynamoDB has not answered the call's request, the connection may be broken. The code
-    // registers the removal of the queue entry before the removal task runs, so that the next call
-    // of the client waits for the removal.
+    // registers the removal of the entry before the removal task runs, so that the next call of the
+    // client waits for the removal.
     let pending = (duplicate == Duplicate::Possible).then(|| spec.connection.abandoned.begin(spec.row.id()));
     let leave = leave(spec.clone(), Arc::clone(owner), duplicate, pending);
     tokio::spawn(detached("leave_queue", Arc::clone(&spec.row.table), leave, |()| None))
 }
 
-/// Removes a caller's entry from any position in the queue. The attempts to remove the queue entry
-/// end after ten minutes, or after a ttl if the ttl is longer than ten minutes.
-///
-/// A queue entry without a waiting caller delays all later queue entries by one ttl. A client that
-/// gets no answers could fill the queue with the entries of ended calls. A later call of the client
-/// therefore waits until these entries are removed ([`after_abandoned`]).
+/// The attempts to remove the queue entry end after ten minutes, or after a ttl if the ttl is
+/// longer.
 async fn leave(spec: AcquireSpec, owner: Arc<str>, duplicate: Duplicate, mut pending: Option<PendingGuard>) {
     const LONGEST: Duration = Duration::from_mins(10);
     let started = clock::now();
@@ -100,7 +89,6 @@ async fn leave(spec: AcquireSpec, owner: Arc<str>, duplicate: Duplicate, mut pen
     }
 }
 
-/// A failed request ends the attempt.
 async fn try_to_leave(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> Result<(), Error> {
     let AcquireSpec { row, options, limits, .. } = spec;
     let read = |item: Option<Item>| LockRecord::of(&row.layout, item.as_ref());
@@ -121,8 +109,8 @@ async fn try_to_leave(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate
             Answered::Applied(_) => return Ok(()),
             Answered::Refused(met) => read(met),
         };
-        // DynamoDB refused to remove the queue entry, although the entry has not moved towards the
-        // head of the queue. The next attempt to remove the entry reads the row of the lock again.
+        // DynamoDB refused the removal of an entry that has not moved, so the next attempt reads
+        // the row again.
         if record.place_of(owner).is_some_and(|now| now >= place) {
             return Err(attempts.too_late());
         }

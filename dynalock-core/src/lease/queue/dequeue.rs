@@ -1,5 +1,3 @@
-//! Removes the head of a queue, and removes a queue without entries.
-
 use std::sync::Arc;
 
 use super::request::{DequeueReason, Duplicate};
@@ -18,20 +16,15 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DequeueResult {
     Removed,
-    /// Another caller, or an earlier attempt whose reply was lost, had already removed the head of
-    /// the queue.
+    /// Another caller, or an earlier attempt with a lost reply, had already removed the head.
     AlreadyGone,
     StillThere,
 }
 
-/// The head of the queue after DynamoDB has refused a removal.
 enum HeadSeen {
     Gone,
-    /// The queue still has the head that the caller wants to remove, and the caller may remove this
-    /// head.
     Same,
-    /// The queue still has the head that the caller wants to remove, but the head has renewed its
-    /// lease.
+    /// The head that the caller wants to remove has renewed its lease.
     Alive,
 }
 
@@ -59,8 +52,7 @@ impl DequeueReason {
     }
 }
 
-/// Removes the head of a queue. If the first request fails because a waiter has entered the queue,
-/// `dequeue` sends a second request that removes only the head.
+/// If DynamoDB refuses to remove the whole queue, a second request removes only the head.
 pub(crate) async fn dequeue(
     row: &Row,
     attempts: &mut Attempts,
@@ -82,17 +74,16 @@ pub(crate) async fn dequeue(
                     source: RowSource::Removal,
                 });
                 let before = LockRecord::of(&row.layout, before.as_ref());
-                // If the last waiter has left the queue before the removal of the head, the queue
-                // has no entries after the removal.
+                // If the last waiter has left before the removal of the head, the removal leaves an
+                // empty queue.
                 let was_last = waiters == Waiters::Some && before.waiters() == Waiters::None;
                 (DequeueResult::Removed, before.last_fence().filter(|_| was_last))
             }
             Answered::Refused(met) => {
                 let met = LockRecord::of(&row.layout, met.as_ref());
                 match reason.head_in(&met) {
-                    // A request that removes only the head is valid for a queue with or without
-                    // waiters. If DynamoDB refuses a request that removes only the head, a
-                    // repetition would fail for the same reason.
+                    // A request that removes only the head does not depend on waiters, so a second
+                    // request makes sense only after a refused removal of the whole queue.
                     HeadSeen::Same if waiters == Waiters::None => {
                         waiters = Waiters::Some;
                         continue;
@@ -109,8 +100,6 @@ pub(crate) async fn dequeue(
     }
 }
 
-/// Removes the head of a queue after the lease of the head has ended. The condition of the removal
-/// requires that the lease attributes of the head still equal the attributes in `record`.
 pub(crate) async fn evict(
     row: &Row,
     attempts: &mut Attempts,
@@ -121,7 +110,7 @@ pub(crate) async fn evict(
     dequeue(row, attempts, &DequeueReason::Expired(head.clone()), record.waiters(), options).await
 }
 
-/// A failed removal is harmless, because the next caller can enter an empty queue.
+/// A failed removal of an empty queue is harmless, because callers can enter an empty queue.
 pub(crate) async fn sweep(row: &Row, over: &Arc<Connection>, fence: u64, duplicate: Duplicate) {
     let mut attempts = Attempts::new(over, Limits::of_one_request()).with_purpose(Purpose::Poll);
     if let Err(error) = attempts.write(|| row.sweep(fence, duplicate)).await {

@@ -1,6 +1,3 @@
-//! Acquires locks in first-come, first-served order. A call has one entry in the queue of each lock
-//! that it wants.
-
 use std::{sync::Arc, time::Duration};
 
 use tokio::sync::watch;
@@ -26,26 +23,19 @@ use crate::{
     retry::{Answered, Limits, RowSource, SeenRow},
 };
 
-/// The limits of a call that waits in queues.
 pub(crate) struct QueueLimits {
     /// The maximum number of entries in each queue, including the head of the queue.
     pub(crate) most: usize,
-    /// The limits of the transaction that adds the call's entry to several queues. By default, the
-    /// reads of a waiter have shorter limits: a waiter must notice within one ttl that its entry
-    /// has become the head.
+    /// The limits of the transaction that adds the call's entry to several queues.
     pub(crate) transaction: Limits,
 }
 
 enum EnterResult {
     Entered(Duplicate),
-    /// The call has entered no queue, because a holder without a queue entry has one of the locks,
-    /// or because a queue is full.
+    /// The call has entered no queue.
     Denied(Vec<Denial>),
 }
 
-/// Enters the queues of all locks by one request, and waits until the call's entry is the head of
-/// each queue.
-///
 /// One transaction adds the entries of a call to the queues of all its locks. Two calls that share
 /// several locks have the same order in the queue of each shared lock, so the calls cannot
 /// deadlock.
@@ -71,7 +61,6 @@ struct Queued<'a> {
 }
 
 impl<'a> Queued<'a> {
-    /// A ticket is waiting if its entry is not the head of the lock's queue.
     fn waiting(&self) -> impl Iterator<Item = &Ticket<'a>> {
         self.tickets.iter().filter(|ticket| ticket.waiting_behind().is_some())
     }
@@ -80,8 +69,7 @@ impl<'a> Queued<'a> {
         self.tickets.iter().map(|ticket| ticket.acquisition.spec)
     }
 
-    /// Waits for all locks of the call. If the call fails, removes the call's entries from the
-    /// queues.
+    /// A failed call removes its entries from the queues.
     async fn acquire(
         &mut self,
         progress: &watch::Sender<Option<QueueStatus>>,
@@ -93,8 +81,8 @@ impl<'a> Queued<'a> {
         let duplicate = match self.enter(caller).await {
             Ok(duplicate) => duplicate,
             Err(stop) => {
-                // Of the errors of `enter`, only `Locked`, `QueueFull` and `NotFound` prove that
-                // the call has no entry in a queue.
+                // Of the errors of `enter`, only `Locked`, `QueueFull` and `NotFound` show that no
+                // queue had an entry of the call when DynamoDB refused the last attempt.
                 let has_no_entry = matches!(
                     stop,
                     Stop::CallerGone
@@ -112,13 +100,13 @@ impl<'a> Queued<'a> {
             // the item, or the call has already released the lease.
             Ok(()) | Err(Stop::Failed(Error::NotFound { .. })) => {}
             Err(Stop::Failed(Error::Locked(_))) => abandon_at_the_end(self.specs(), &self.owner, duplicate).await,
-            // The connection may be broken, so later calls must wait for the removal of the entry.
+            // With a broken connection, each later call could leave another queue entry, so later
+            // calls wait for the removal of this entry.
             Err(Stop::Failed(Error::Exhausted { .. })) => {
                 abandon_later(self.specs(), &self.owner, Duplicate::Possible);
             }
-            // Another caller may already have removed the call's entry. The call still sends a
-            // request to remove the entry, because a delayed duplicate may have added the entry
-            // again.
+            // Another caller may have removed the call's entry, but a delayed duplicate may have
+            // added the entry again.
             Err(_) => abandon_later(self.specs(), &self.owner, duplicate),
         }
         waited
@@ -134,9 +122,8 @@ impl<'a> Queued<'a> {
             for Denial { index, record } in denied {
                 self.tickets[index].acquisition.after_denial(record, caller).await?;
             }
-            // Waiting callers use the time in the head's entry to compute when the lease of the
-            // head ends. The time in an entry must be the time of the request, so the call makes a
-            // new entry for each attempt to enter the queue.
+            // Other callers compute the end of the head's lease from the time in the entry, so each
+            // attempt to enter a queue needs a new entry.
             self.owner = self.tickets[0].acquisition.spec.entry();
             for ticket in &mut self.tickets {
                 ticket.acquisition.owner = Arc::clone(&self.owner);
@@ -153,28 +140,26 @@ impl<'a> Queued<'a> {
         }
     }
 
-    /// Reads the rows of all locks of the call. A call for one lock uses a consistent read only if
-    /// the call needs a proof of its position in the queue. An eventually consistent read costs
-    /// half as much as a consistent read.
+    /// An eventually consistent read costs half as much as a consistent read, but does not prove
+    /// the position of the call's entry.
     async fn read(&mut self, needs_proof: bool) -> Result<(), Error> {
         match &mut self.tickets[..] {
             // If only one entry is before the call's entry, the next change of the queue can make
-            // the call's entry the head. Unlike an eventually consistent read, a consistent read
-            // proves that another entry was still the head when the read began.
+            // the call's entry the head. A consistent read proves that another entry was still the
+            // head when the read began.
             [ticket] if needs_proof || ticket.waiting_behind() == Some(1) => read_one(ticket).await,
             [ticket] => read_one_cheaply(ticket).await,
             _ => self.read_all().await,
         }
     }
 
-    /// Sleeps until the next read of the locks' rows. For a call for one lock, the sleep ends early
-    /// and returns the lock's row if another request of the process receives the row.
+    /// For one lock, the sleep ends early if another request of the process receives the lock's
+    /// row.
     async fn sleep(&mut self, pause: Duration, caller: &mut impl Caller) -> Result<Option<SeenRow>, Stop> {
         if let [ticket] = &mut self.tickets[..] {
             return ticket.acquisition.sleep_until_seen(pause, caller).await;
         }
-        // If the wait of a call for several locks times out, the error names the first lock that
-        // the call does not hold.
+        // If the wait times out, the error names the first lock for which the call still waits.
         let waiting = self.waiting().next().unwrap_or(&self.tickets[0]);
         waiting.acquisition.sleep(pause, caller).await.map(|()| None)
     }
@@ -195,8 +180,6 @@ impl<'a> Queued<'a> {
         for ticket in self.tickets.iter_mut().filter(|_| is_applied) {
             ticket.began_waiting(sent);
         }
-        // The answer to a transaction does not contain the rows of the locks, so the call reads the
-        // rows.
         self.read_all().await?;
         Ok(EnterResult::Entered(Duplicate::Impossible))
     }
@@ -213,8 +196,7 @@ impl<'a> Queued<'a> {
         Ok(())
     }
 
-    /// Waits until the call's entry is the head of each queue. A waiting call renews the locks that
-    /// it already holds.
+    /// A waiting call renews the locks that the call already holds.
     async fn wait_for_turns(
         &mut self,
         duplicate: Duplicate,
@@ -272,15 +254,14 @@ async fn enqueue_one(ticket: &mut Ticket<'_>, most: usize) -> Result<EnterResult
     let mut record = LockRecord::of(&row.layout, item.as_ref());
     if is_applied {
         // The answer to the UpdateItem contains the row before the update, so the code adds the
-        // call's entry to the parsed row.
+        // call's entry.
         record.queue.push(QueueEntry::parse(&owner));
         record.fence.get_or_insert(now);
     }
     let Some(index) = record.place_of(&owner) else {
         return Ok(EnterResult::Denied(vec![Denial { index: 0, record }]));
     };
-    // If an attempt whose reply was lost added the call's entry, the entry may have become the head
-    // of the queue at an unknown time.
+    // After a lost reply, the entry may have become the head of the queue at an unknown time.
     if is_applied || index > 0 {
         ticket.began_waiting(sent);
     }
@@ -288,7 +269,6 @@ async fn enqueue_one(ticket: &mut Ticket<'_>, most: usize) -> Result<EnterResult
     Ok(EnterResult::Entered(Duplicate::of(&attempts)))
 }
 
-/// The read is consistent.
 async fn read_one(ticket: &mut Ticket<'_>) -> Result<(), Error> {
     let spec = ticket.acquisition.spec;
     let sent = clock::now();
@@ -303,9 +283,8 @@ async fn read_one(ticket: &mut Ticket<'_>) -> Result<(), Error> {
     }
 }
 
-/// Reads the row of a ticket's lock by an eventually consistent read. If the row does not contain
-/// the call's queue entry, reads the row again by a consistent read. An eventually consistent read
-/// may return an older version of the row.
+/// An eventually consistent read may return an older row, so a consistent read must confirm that
+/// the call's entry is missing.
 async fn read_one_cheaply(ticket: &mut Ticket<'_>) -> Result<(), Error> {
     let sent = clock::now();
     let item = ticket.acquisition.polling().read(&ticket.acquisition.spec.row.get(false)).await?;

@@ -1,6 +1,3 @@
-//! The requests that change the fair queue of a lock. All functions of the module `request` are
-//! pure.
-
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -17,14 +14,12 @@ use crate::{
     retry::Attempts,
 };
 
-/// Says whether DynamoDB may still receive a delayed duplicate of the request that enters a queue.
-/// A delayed duplicate could add the caller's entry again after the removal of the entry.
+/// Says whether a delayed duplicate of the enter request may still reach DynamoDB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duplicate {
     Impossible,
-    /// DynamoDB may still receive a delayed duplicate of the request that enters the queue. The
-    /// request that removes a queue entry stores the entry's text in the row, so that DynamoDB
-    /// refuses a delayed duplicate.
+    /// The request that removes the entry stores the entry's text in the row, so that DynamoDB
+    /// refuses the delayed duplicate.
     Possible,
 }
 
@@ -36,20 +31,12 @@ impl Duplicate {
 
 #[derive(Debug, Clone)]
 pub(crate) enum DequeueReason {
-    /// The caller leaves the queue, and the caller's entry is the head of the queue.
     Leave { owner: Arc<str>, duplicate: Duplicate },
-    /// The lease of the queue's head has ended. DynamoDB refuses to remove the head if the stored
-    /// lease attributes differ from the observed lease attributes.
     Expired(Observation),
-    /// An operator forces the removal of the head, even if the lease of the head has not ended.
     Operator(Observation),
 }
 
 impl Row {
-    /// Returns the request that appends an entry to a queue with fewer than `most` entries. If the
-    /// queue is empty, the new entry becomes the head, and the head holds the lock. DynamoDB
-    /// refuses a duplicate of the request if the queue already contains the entry, or if the row
-    /// names the entry as the last released owner.
     pub(crate) fn enqueue(&self, entry: &str, now: u64, most: usize) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (queue, fence) = (to.name(lock.queue), to.name(lock.fence));
@@ -69,8 +56,6 @@ impl Row {
         self.update(LeaseUpdate::default(), terms, &conditions, to)
     }
 
-    /// Returns the request that removes the head of the queue. The request also makes the next
-    /// entry the head, so that no other caller can get the lock first.
     pub(crate) fn dequeue(&self, reason: &DequeueReason, waiters: Waiters, now: u64) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let head = match reason {
@@ -93,8 +78,8 @@ impl Row {
             | (DequeueReason::Expired(_) | DequeueReason::Operator(_), Waiters::None) => {
                 update.remove.push(to.name(lock.released));
             }
-            // The row keeps the text of the last released owner, so that DynamoDB refuses delayed
-            // duplicates of the released owner's requests.
+            // The row keeps the last released owner, so that DynamoDB refuses delayed duplicates of
+            // this owner's requests.
             (DequeueReason::Expired(_) | DequeueReason::Operator(_), Waiters::Some) => {}
         }
         match reason {
@@ -108,8 +93,6 @@ impl Row {
         self.update(update, vec![fence], &conditions, to)
     }
 
-    /// Returns the lock's row after the removal of the queue's head at the time `now`, from the row
-    /// before the removal.
     pub(crate) fn after_dequeue(&self, mut row: Item, now: u64) -> Item {
         let lock = &self.layout;
         let fence = LockRecord::read(lock, &row).fence.unwrap_or(now).saturating_add(1);
@@ -123,7 +106,7 @@ impl Row {
         row
     }
 
-    /// Returns the request that removes an entry behind the head of the queue.
+    /// The entry must be behind the head of the queue, because `abandon` does not raise the fence.
     pub(crate) fn abandon(&self, entry: &str, place: usize) -> Write {
         let to = &mut Placeholders::default();
         let queue = to.name(self.layout.queue);
@@ -131,8 +114,6 @@ impl Row {
         self.request(format!("REMOVE {queue}[{place}]"), condition, to)
     }
 
-    /// Returns the request that removes an empty queue from the lock's row. DynamoDB refuses the
-    /// request if the queue has an entry, or if the stored fence is not `fence`.
     pub(crate) fn sweep(&self, fence: u64, duplicate: Duplicate) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let queue = to.name(lock.queue);

@@ -27,9 +27,9 @@ pub struct QueueStatus {
     pub waiting: usize,
     /// The label of the holder, or the random nonce of the grant if the holder has no label.
     pub holder: String,
-    /// The expected time until this caller gets the lock, based on the speed of the queue since
-    /// this caller entered it. The estimate is `None` until the position of this caller has
-    /// changed.
+    /// The expected time until this caller gets the lock. The estimate is based on the speed at
+    /// which the queue has moved since this caller entered the queue. The estimate is `None` until
+    /// the position of this caller has changed.
     pub estimate: Option<Duration>,
 }
 
@@ -59,15 +59,13 @@ pub struct QueueTicket<G> {
     changes: Pin<Box<dyn Stream<Item = QueueStatus> + Send>>,
 }
 
-/// An estimate of the remaining wait, based on the speed of the queue.
 pub(crate) struct WaitEstimate {
     entered: Instant,
     first: usize,
 }
 
 impl WaitEstimate {
-    /// Starts to estimate the wait of a caller that has just entered the queue at the position
-    /// `first`.
+    /// The caller has just entered the queue at the position `first`.
     pub(crate) fn new(first: usize) -> Self {
         Self { entered: clock::now(), first }
     }
@@ -89,8 +87,7 @@ impl QueueStatus {
         }
     }
 
-    /// Sends the queue status to `to` if the position, the number of waiters or the holder has
-    /// changed. `report` does not send a status in which only the estimated wait has changed.
+    /// `report` sends no status in which only the estimate has changed.
     pub(crate) fn report(self, to: &watch::Sender<Option<Self>>) {
         let (position, waiting) = (self.position, self.waiting);
         let is_reported = to.send_if_modified(|last| {
@@ -108,15 +105,12 @@ impl QueueStatus {
 }
 
 impl<G: Send + 'static> QueueTicket<G> {
-    /// Starts a call by `acquire`, and waits until the entry of the call is in the queue, or until
-    /// the call ends.
     pub(crate) async fn enter<F: Future<Output = Result<G>> + Send + 'static>(
         acquire: impl FnOnce(watch::Sender<Option<QueueStatus>>) -> Result<F>,
     ) -> Result<Self> {
         let (progress, mut seen) = watch::channel(None);
         let answer = acquire(progress)?;
-        // The call sends its first status when its entry is in the queue. If the call ends without
-        // a status, the sender of the channel is dropped, and `changed` returns an error.
+        // The call sends its first status when its entry is in the queue.
         if seen.changed().await.is_ok() {
             return Ok(Self::new(answer, seen));
         }
@@ -159,8 +153,7 @@ impl<G> QueueTicket<G> {
     pub fn position(&self) -> usize {
         match self.seen.has_changed() {
             Ok(_) => self.seen.borrow().as_ref().map_or(0, |waiting| waiting.position),
-            // The task that waits for the lock drops the sender of the watch channel when the wait
-            // is over.
+            // The task that waits for the lock drops the sender when the wait is over.
             Err(_) => 0,
         }
     }

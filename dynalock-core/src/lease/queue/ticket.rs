@@ -1,5 +1,3 @@
-//! The position of a call in one queue.
-
 use std::{sync::Arc, time::Duration};
 
 use tokio::sync::watch;
@@ -29,18 +27,18 @@ pub(super) struct Ticket<'a> {
     pub(super) acquisition: Acquisition<'a>,
     place: Place,
     /// The latest known time at which another entry was the head of the queue, or `None` if no time
-    /// is known. The call's entry became the head of the queue after the time `last_other`.
+    /// is known.
     last_other: Option<Instant>,
     estimate: Option<WaitEstimate>,
 }
 
 enum Place {
-    /// The call's entry waits in the queue behind the given number of entries. The number in
-    /// `Waiting` never grows, even if an outdated read shows more entries before the call's entry.
+    /// The call's entry waits behind the given number of entries. The stored number of entries
+    /// never grows, even if an outdated read shows more entries.
     Waiting(usize),
     /// The call's entry is the head of the queue.
     Head { row: Option<Item>, record: Box<LockRecord> },
-    /// The call holds the lock, and renews the lease while the call waits for other locks.
+    /// The call renews the lease of the held lock while the call waits for other locks.
     Held(KeptGrant),
 }
 
@@ -50,7 +48,6 @@ impl<'a> Ticket<'a> {
         Self { acquisition, place: Place::Waiting(usize::MAX), last_other: None, estimate: None }
     }
 
-    /// Returns `None` if the call's entry is the head of the queue.
     pub(super) fn waiting_behind(&self) -> Option<usize> {
         match &self.place {
             Place::Waiting(index) => Some(*index),
@@ -65,24 +62,21 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// The request that adds the call's entry was sent at `sent`, so the entry becomes the head
-    /// after `sent`.
+    /// The enter request was sent at `sent`, so the entry becomes the head after `sent`.
     pub(super) fn began_waiting(&mut self, sent: Instant) {
         self.last_other = Some(sent);
     }
 
-    /// Updates the position of the call in the queue from a received row of the lock. Returns
-    /// whether the call's entry is in the queue.
+    /// Returns whether the call's entry is in the queue.
     pub(super) fn saw(&mut self, SeenRow { item, sent, source }: SeenRow) -> bool {
         let record = self.record(item.as_ref());
         match (source, record.place_of(&self.acquisition.owner)) {
-            // Another caller may have removed the call's queue entry, and a delayed duplicate
-            // request may have added the entry again. An eventually consistent read may return an
-            // old lock row that still contains a removed queue entry. `last_other` may be later
-            // than the time at which the call's entry became the head of the queue.
+            // An outdated read may show the entry at the head before other callers removed the
+            // entry and a delayed duplicate added the entry again. In such an outdated row, the
+            // lease of the entry may have started before `last_other`.
             (RowSource::EventualRead, Some(0)) => self.last_other = None,
-            // A removal of the head proves that, before the removal, the call's entry was not the
-            // head.
+            // A removal of the head proves that the call's entry was not the head before the
+            // removal.
             (RowSource::ConsistentRead, Some(1..)) | (RowSource::Removal | RowSource::RemovalForOthers, Some(_)) => {
                 self.last_other = Some(sent);
             }
@@ -91,12 +85,9 @@ impl<'a> Ticket<'a> {
         self.move_to(item, record)
     }
 
-    /// Updates the position of the call in the queue from a lock row that another request of this
-    /// process has received. Returns `false` if the lock row does not prove the call's position in
-    /// the queue, so that the call must send a consistent read.
+    /// Returns `false` if the lock's row does not prove the position of the call's entry, so that
+    /// the call must send a consistent read.
     pub(super) fn saw_elsewhere(&mut self, seen: SeenRow) -> bool {
-        // An outdated lock row does not show the time at which the call's entry became the head of
-        // the queue.
         let place = self.record(seen.item.as_ref()).place_of(&self.acquisition.owner);
         (seen.source != RowSource::EventualRead || place.is_some_and(|index| index > 0)) && self.saw(seen)
     }
@@ -105,8 +96,7 @@ impl<'a> Ticket<'a> {
         LockRecord::of(&self.acquisition.spec.row.layout, row)
     }
 
-    /// Updates the position of the call in the queue from a received row of the lock. Returns
-    /// whether the call's entry is in the queue.
+    /// Returns whether the call's entry is in the queue.
     pub(super) fn move_to(&mut self, row: Option<Item>, record: LockRecord) -> bool {
         let Some(index) = record.place_of(&self.acquisition.owner) else { return false };
         match (&self.place, index) {
@@ -115,16 +105,15 @@ impl<'a> Ticket<'a> {
                 self.place = Place::Waiting(index.min(*before));
                 self.acquisition.observe(record);
             }
-            // If the call's entry is already the head of the queue, later reads cannot change the
-            // position of the entry.
+            // Later reads cannot change the position of an entry that is already the head of the
+            // queue.
             (Place::Head { .. } | Place::Held(_), _) => {}
         }
         true
     }
 
-    /// Acquires the lock if the call's entry is the head of the queue, and renews a lock that the
-    /// call already holds. Returns `false` if other callers have removed the call's queue entry, or
-    /// if the call has lost the lock.
+    /// Returns `false` if other callers have removed the call's queue entry, or if the call has
+    /// lost the lock.
     pub(super) async fn advance(&mut self, duplicate: Duplicate) -> Result<bool, Error> {
         match &mut self.place {
             Place::Waiting(_) => Ok(true),
@@ -149,9 +138,7 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// Returns the grant of a call whose entry is the head of the queue, or `None` if other callers
-    /// have removed the entry. For the holder, the lease of the returned grant begins no later than
-    /// for other callers.
+    /// Returns `None` if other callers have removed the call's entry.
     async fn grant(&self, record: &LockRecord, duplicate: Duplicate) -> Result<Option<Arc<Grant>>, Error> {
         let AcquireSpec { connection, row, options, payload, limits, .. } = self.acquisition.spec;
         let now = clock::now();
@@ -178,15 +165,8 @@ impl<'a> Ticket<'a> {
         Ok(Some(grant))
     }
 
-    /// Returns the time at which the lease of the queue's head began, or `None` if the time is not
-    /// known.
-    ///
-    /// The expiry rule decides when the lease of the queue's head begins.
-    ///
-    /// | rule | start of the lease for other callers | start of the lease for the caller at the head |
-    /// |---|---|---|
-    /// | [`Expiry::Observed`] | the first read by the other caller that showed the current head | the latest known time at which another entry was the head |
-    /// | [`Expiry::Clock`] | the stored time at which the entry became the head, plus `max_skew` | as for `Observed`, but at most `max_skew` before the stored time, and never after it |
+    /// Returns the start of the lease of the queue's head, or `None` if the start is unknown. The
+    /// specification `queue/protocol.md` defines the start of the lease.
     fn since(&self, record: &LockRecord, now: Instant) -> Option<Instant> {
         let options = &self.acquisition.spec.options;
         let Expiry::Clock { max_skew } = options.expiry else { return self.last_other };
@@ -202,7 +182,6 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// Returns `None` if the call's entry is the head of the queue.
     pub(super) fn pause(&mut self) -> Option<Duration> {
         let index = self.waiting_behind()?;
         Some(self.acquisition.pause_in_queue(index))

@@ -24,49 +24,42 @@ use crate::{
     telemetry::{self, CallFailure},
 };
 
-/// A combined call that waits in a queue or is a part of a batch. The trait `QueuedCall` hides the
-/// type of the call's closure, so that one queue can contain calls with different closures.
+/// `QueuedCall` hides the type of the call's closure, so that one queue can contain calls with
+/// different closures.
 pub(super) trait QueuedCall<T>: Send {
-    /// Records that the write of the call's batch is now in flight. `attempts` is the number of
-    /// earlier requests of the batch.
+    /// Records that the write of the call's batch is in flight. `attempts` is the number of earlier
+    /// requests of the batch.
     fn freeze(&self, attempts: u32);
 
     /// Records that the write of the call's batch was not applied, and forgets the error of the
     /// closure.
     fn thaw(&mut self);
 
-    /// Returns whether the caller has dropped the future of the call, or the call has reached its
-    /// deadline.
     fn is_left(&self) -> bool;
 
     fn time_left(&self) -> Duration;
 
-    /// Runs the call's closure on the batch's copy of the item. If the closure returns an error,
-    /// the copy of the item does not change. If the closure panics, the call ends, the caller gets
-    /// the panic, and `run` returns `None`.
+    /// Runs the closure on the working copy, which stays unchanged if the closure fails. If the
+    /// closure panics, the caller gets the panic, and `run` returns `None`.
     fn run(self: Box<Self>, copy: &mut WorkingCopy<'_, T>) -> Option<BoxedQueuedCall<T>>;
 
     /// Returns whether the last run of the call's closure returned an error.
     fn is_refused(&self) -> bool;
 
-    /// Returns the tracing span of the caller.
     fn span(&self) -> &Span;
 
-    /// Sends the result of the batch to the caller. If the last run of the call's closure returned
-    /// an error, sends the error of the closure instead of the result of the batch.
+    /// If the last run of the closure returned an error, the caller gets the error of the closure
+    /// instead of the result of the batch.
     fn answer(self: Box<Self>, result: Result<&Stored<T>, &Error>);
 }
 
 pub(super) type BoxedQueuedCall<T> = Box<dyn QueuedCall<T>>;
 
-/// The message by which the worker ends a combined call: the result of the call, or the panic of
-/// the call's closure.
+/// The result of a combined call, or the panic of its closure.
 type Answer<T, E> = thread::Result<Result<Stored<T>, CallFailure<E>>>;
 
-/// The part of a combined call that the worker owns: the closure, and the sender of the result.
 struct WorkerSide<T, C: CombinedChange<T>> {
     change: C,
-    /// The error that the last run of the closure returned, or `None` if the last run succeeded.
     refusal: Option<C::Error>,
     limit: TimeLimit,
     ticket: Arc<Ticket>,
@@ -74,7 +67,6 @@ struct WorkerSide<T, C: CombinedChange<T>> {
     answer: oneshot::Sender<Answer<T, C::Error>>,
 }
 
-/// The part of a combined call that the caller owns: the receiver of the result.
 pub(super) struct CallerSide<T, E> {
     table: Arc<str>,
     limit: TimeLimit,
@@ -82,14 +74,12 @@ pub(super) struct CallerSide<T, E> {
     answer: oneshot::Receiver<Answer<T, E>>,
 }
 
-/// The start and the deadline of a combined call.
 #[derive(Debug, Clone, Copy)]
 struct TimeLimit {
     started: Instant,
     deadline: Duration,
 }
 
-/// Makes the worker's side and the caller's side of a combined call that starts now.
 pub(super) fn call<T, C>(
     table: &Arc<str>,
     deadline: Duration,
@@ -171,7 +161,6 @@ where
 }
 
 impl<T, E> CallerSide<T, E> {
-    /// Waits for the result of the call, until the deadline of the call.
     pub(super) async fn result(mut self) -> Result<Stored<T>, CallFailure<E>> {
         let answer = match clock::within(self.limit.deadline, &mut self.answer).await {
             Some(Ok(answer)) => answer,
@@ -188,7 +177,6 @@ impl<T, E> CallerSide<T, E> {
         }
     }
 
-    /// Returns the error of a combined call that ends without a result from the worker.
     fn unanswered(&self, why: Unavailable) -> Error {
         let is_too_late = matches!(why, Unavailable::TooLate);
         let Progress { phase, attempts } = self.ticket.leave();

@@ -9,51 +9,33 @@ use crate::{
     repository::{Patch, modify::NoValue},
 };
 
-// The types of the changes, for example `CombinedUpdate`, have no lifetime parameter. If a combined
-// call had the type `UpdateWith<'static, F>`, the compiler would not accept a spawned future that
-// awaits the call.
+// The changes are separate types without a lifetime parameter, because the compiler does not accept
+// a spawned future that awaits a call of the type `UpdateWith<'static, F>`.
 
-/// A change that a closure makes, for [`Combining::update_with`](super::Combining::update_with).
 pub struct CombinedUpdate<F> {
     pub(super) change: F,
 }
 
-/// A change that a fallible closure makes, for
-/// [`Combining::try_update_with`](super::Combining::try_update_with).
 pub struct CombinedTryUpdate<F> {
     pub(super) change: F,
 }
 
-/// A change that a closure makes, for [`Combining::upsert_with`](super::Combining::upsert_with). If
-/// the item is missing, the call creates the item.
 pub struct CombinedUpsert<I, F> {
     pub(super) init: I,
     pub(super) change: F,
 }
 
-/// The change that one call of a [`Combining`](super::Combining) handle makes to an item.
 pub trait CombinedChange<T>: Send + 'static {
-    /// The name of the call for telemetry.
     const OPERATION: &'static str;
 
-    /// The type of the error that the call returns.
     type Error: From<Error> + Send + 'static;
 
     /// Returns an error if the change is invalid for every item.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::InvalidPatch`] or [`Error::Encode`]: the change is an invalid patch.
     fn check(&self, _table: &Arc<str>) -> Result<()> {
         Ok(())
     }
 
-    /// Applies the change to the value in `copy`, and returns the changed value.
-    ///
-    /// # Errors
-    ///
-    /// If the closure or the patch fails, returns the error of the closure or the patch. If the key
-    /// has no item and the change creates no item, returns [`Error::NotFound`].
+    /// Applies the change to a clone of the value in `copy`.
     fn apply(&mut self, copy: &WorkingCopy<'_, T>) -> Result<T, Self::Error>;
 }
 

@@ -12,18 +12,16 @@ use crate::{
     write::patch::SharedPatch,
 };
 
-/// The copy of an item in memory that the calls of a batch change one after the other.
 pub struct WorkingCopy<'a, T> {
     repository: &'a Repository<T>,
     key: &'a Key,
-    /// The number of requests that the batch has sent, and the duration of the batch so far.
     spent: Spent,
     start: Option<Start>,
     value: Option<T>,
     change: CopyChange,
 }
 
-/// The stored item before the first call of a batch.
+/// The stored item before the first call of the batch.
 struct Start {
     item: Item,
     basis: Basis,
@@ -37,14 +35,11 @@ pub(super) enum CopyChange {
     New(Item),
 }
 
-/// The value after one more call of the batch, and the difference between the value and the stored
-/// item.
 pub(super) struct NextCopy<T> {
     value: T,
     change: CopyChange,
 }
 
-/// The write that stores the working copy of a batch.
 pub(super) enum CopyWrite<T> {
     /// The key has no item, and no call of the batch creates an item.
     Absent,
@@ -63,8 +58,6 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
         let (mut start, mut value) = (None, None);
         if let Some(item) = item {
             let (read, mut basis) = decode::<T>(&repository.table, item.clone())?;
-            // `remember` stores fingerprints of the value before the first call changes the value,
-            // so that `changes` finds the changed attributes.
             basis.remember(&read);
             start = Some(Start { item, basis });
             value = Some(read);
@@ -81,7 +74,6 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
         Error::NotFound { table: Arc::clone(self.table()), key, spent: self.spent.clone() }
     }
 
-    /// Applies a patch to a clone of the working copy, and returns the changed value.
     pub(super) fn patched(&self, content: &SharedPatch<T>) -> Result<T, Error> {
         let Some(item) = self.item() else { return Err(self.not_found()) };
         let patch = self.repository.patch_intent(self.key.clone(), content.clone(), self.repository.outside());
@@ -89,8 +81,6 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
         Ok(value)
     }
 
-    /// Returns `value` with its difference from the stored item, or an error if `value` cannot be
-    /// stored under the key of the item.
     pub(super) fn with(&self, value: T) -> Result<NextCopy<T>, Error> {
         let change = match &self.start {
             Some(start) => CopyChange::Changes(start.basis.changes(self.table(), &value)?),
@@ -105,7 +95,6 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
         self.change = change;
     }
 
-    /// Returns the size in bytes of the attributes that the calls of the batch have changed.
     pub(super) fn changed_bytes(&self) -> usize {
         match &self.change {
             CopyChange::None => 0,
@@ -114,8 +103,7 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
         }
     }
 
-    /// Returns the item with the changes of all closures of the batch that have run. The returned
-    /// item has the version, the write ids and the times from before the batch.
+    /// The returned item has the version, the write ids and the times from before the batch.
     pub(super) fn item(&self) -> Option<Item> {
         let start = self.start.as_ref().map(|start| &start.item);
         match &self.change {

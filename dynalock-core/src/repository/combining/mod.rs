@@ -54,9 +54,9 @@ use crate::{
 ///   to write, and one of its calls entered the queue after the read, the worker repeats the read
 ///   and all closures. A caller never receives an error that its closure returned because of
 ///   changes that DynamoDB did not store.
-/// - The worker applies a patch to the copy of the item in memory, by the same rules as DynamoDB, and
-///   then stores the value as serde writes it. For example, if serde writes `None` as a null, a
-///   `remove` of an `Option` stores a null.
+/// - The worker applies a patch to the copy of the item in memory, by the same rules as DynamoDB.
+///   The worker then stores the value as serde writes the value. For example, if serde writes
+///   `None` as a null, a `remove` of an `Option` stores a null.
 /// - A batch writes whole attributes, like `update_with`. If a batch changes a nested struct, the
 ///   write replaces the whole stored map, and removes keys that are not fields of the struct.
 ///
@@ -89,9 +89,10 @@ use crate::{
 ///
 /// If no worker runs for a key, or the worker pauses, a new call on the key starts a worker in the
 /// tokio runtime of the caller. The worker ends when its queue is empty. If callers on several
-/// runtimes share a handle, each of these runtimes must keep running, for example as a
-/// multi-threaded runtime: the calls on a key wait for a worker whose runtime stands still. If the runtime of a worker is shut down before
-/// the queue is empty, the waiting calls fail with
+/// runtimes share a handle, each of these runtimes must keep running, because the calls on a key
+/// wait for a worker whose runtime stands still. A multi-threaded runtime keeps running, but a
+/// current-thread runtime runs only during `block_on`. If the runtime of a worker is shut down
+/// before the queue is empty, the waiting calls fail with
 /// [`Unavailable::WorkerEnded`](crate::error::Unavailable::WorkerEnded). If the write of a batch is
 /// in flight when the runtime is shut down, the calls of the batch fail with
 /// [`Error::Indeterminate`].

@@ -16,25 +16,22 @@ pub(super) struct CallQueue<C> {
     waiting: VecDeque<C>,
     /// The largest number of calls in the next batch.
     most: usize,
-    /// The end of the pause after a refused batch, while the worker pauses. The next caller takes the
-    /// queue over, because the runtime of the pausing worker may stand still.
+    /// The end of the worker's pause after a refused batch, or `None` if the worker does not pause.
     pauses_until: Option<Instant>,
 }
 
-/// The queues of one `Combining` handle, at most one queue for each key. Each queue exists as long
-/// as its worker, the task that combines the queued calls into writes.
+/// Each queue exists as long as its worker, the task that combines the queued calls into writes.
 pub(super) struct Queues<T>(Mutex<HashMap<Key, CallQueue<BoxedQueuedCall<T>>>>);
 
-/// Says whether the caller of a new call must start a worker for the queue.
 #[must_use]
 pub(super) enum Entered {
-    /// The queue has no worker, or its worker pauses. The new worker begins at the end of the pause.
+    /// The queue has no worker, or its worker pauses. The new worker starts its work at the end of
+    /// the pause.
     First { pauses_until: Option<Instant> },
-    /// The queue already has a worker, which will take the call.
+    /// The queue already has a worker, which takes the call.
     Behind,
 }
 
-/// Says which worker continues with a queue after the pause of its worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(super) enum AfterPause {
@@ -43,20 +40,17 @@ pub(super) enum AfterPause {
 }
 
 impl<C> CallQueue<C> {
-    /// Moves waiting calls to a batch until the batch is full, or until no call waits.
     pub(super) fn fill(&mut self, batch: &mut Vec<C>) {
         let count = self.most.saturating_sub(batch.len()).min(self.waiting.len());
         batch.extend(self.waiting.drain(..count));
     }
 
-    /// Puts calls of a batch back at the front of the queue, in the order of `calls`.
     pub(super) fn put_back(&mut self, calls: Vec<C>) {
         for call in calls.into_iter().rev() {
             self.waiting.push_front(call);
         }
     }
 
-    /// Limits the next batch to half of `calls` calls.
     pub(super) fn halve(&mut self, calls: usize) {
         self.most = (calls / 2).max(1);
     }
@@ -65,14 +59,12 @@ impl<C> CallQueue<C> {
         self.pauses_until = Some(end);
     }
 
-    /// Doubles the number of calls that the next batch may contain, up to 100 calls.
     pub(super) fn double(&mut self) {
         self.most = (self.most * 2).min(MOST_CALLS);
     }
 }
 
 impl<T> Queues<T> {
-    /// Adds a call to the end of the queue of its key.
     pub(super) fn enter(&self, key: &Key, call: BoxedQueuedCall<T>) -> Entered {
         match self.lock().entry(key.clone()) {
             Entry::Occupied(mut queue) => {
@@ -90,7 +82,7 @@ impl<T> Queues<T> {
         }
     }
 
-    /// Returns the calls of the next batch. If no call waits, removes the queue and returns `None`.
+    /// If no call waits, `next_batch` removes the queue, and the worker must end.
     pub(super) fn next_batch(&self, key: &Key) -> Option<Vec<BoxedQueuedCall<T>>> {
         let mut queues = self.lock();
         let mut batch = Vec::new();
@@ -118,9 +110,8 @@ impl<T> Queues<T> {
         drop(closed);
     }
 
-    /// Changes the queue of a key. Only the worker of the queue calls `change`.
+    /// Only the worker of the queue may call `change`.
     pub(super) fn change(&self, key: &Key, change: impl FnOnce(&mut CallQueue<BoxedQueuedCall<T>>)) {
-        // The queue of a key exists as long as its worker.
         if let Some(queue) = self.lock().get_mut(key) {
             change(queue);
         }

@@ -4,8 +4,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Default)]
 pub(super) struct Ticket(Mutex<Progress>);
 
-/// The phase of a combined call, and the number of requests that the batches of the call have sent,
-/// at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Progress {
     pub(super) phase: Phase,
@@ -15,8 +13,8 @@ pub(super) struct Progress {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// The call has had no effect: it waits for its first batch, or DynamoDB certainly did not
-    /// apply the last write of its batch.
+    /// The call has had no effect: the call waits for its first batch, or DynamoDB certainly did
+    /// not apply the last write of its batch.
     #[default]
     Waiting,
     /// The write of the call's batch is in flight, and may have been applied.
@@ -26,20 +24,16 @@ pub(super) enum Phase {
 }
 
 impl Ticket {
-    /// Records that the write of the call's batch is now in flight. `attempts` is the number of
-    /// earlier requests of the batch.
     pub(super) fn freeze(&self, attempts: u32) {
         self.advance(Progress { phase: Phase::Frozen, attempts: attempts.saturating_add(1) });
     }
 
-    /// Records that DynamoDB certainly did not apply the last write of the call's batch.
     pub(super) fn thaw(&self) {
         let attempts = self.lock().attempts;
         self.advance(Progress { phase: Phase::Waiting, attempts });
     }
 
-    /// Records that the caller no longer waits for the result, and returns the [`Progress`] that
-    /// the call has made.
+    /// Returns the progress of the call at the moment when the caller stops waiting.
     pub(super) fn leave(&self) -> Progress {
         let mut progress = self.lock();
         let before = *progress;

@@ -19,8 +19,6 @@ use crate::{
     write::{intent::Change, send::WriteResult},
 };
 
-/// The task that applies the calls in the queue of one key to the item. The task ends when the
-/// queue is empty.
 pub(super) struct Worker<T> {
     repository: Repository<T>,
     key: Key,
@@ -31,23 +29,21 @@ pub(super) struct Worker<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WorkerState {
     Working,
-    /// The next call on the key takes the queue over, and starts a new worker.
+    /// The next call on the key takes the queue over, because the runtime of the pausing worker may
+    /// stand still.
     Pausing,
     /// The worker has removed its empty queue, or a new worker has taken the queue over.
     Done,
 }
 
-/// Calls on one key that the worker combines into one write.
 struct Batch<T> {
     calls: Vec<BoxedQueuedCall<T>>,
-    /// The number of times that the worker has run the closures of the batch, once for each
-    /// attempt.
     runs: u32,
-    /// The number of writes of the batch that DynamoDB refused because another writer was faster.
+    /// The number of writes of the batch that DynamoDB refused because another writer had changed
+    /// the item.
     refusals: u32,
 }
 
-/// The data that a worker keeps from one batch for the next batch.
 struct AfterBatch {
     /// The item from which the next batch may start without a read, or `None` if the next batch
     /// must read the item.
@@ -55,48 +51,36 @@ struct AfterBatch {
     refusals: u32,
 }
 
-/// Says whether all calls of a batch had already entered the queue when the worker read the item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ItemAge {
-    /// A call of the batch may have entered the queue after the worker read or wrote the item.
-    /// Another writer may have changed the item before the call entered the queue.
+    /// The worker may have read the item before a call of the batch entered the queue.
     BeforeCalls,
-    /// The worker read the item after all calls of the batch had entered the queue.
     AfterCalls,
 }
 
-/// The result of a finished batch.
 struct Committed<T> {
     /// The result for the callers of the batch: the item, or `NotFound` if the key has no item.
     stored: Result<Stored<T>, Error>,
-    /// The stored item after the batch, or `None` if the next batch must read the item.
     next: Option<Item>,
 }
 
-/// The result of one attempt to write a batch of combined calls.
 enum Attempt<T> {
     Committed(Committed<T>),
-    /// The batch would write nothing, but its closures ran on an item that may be outdated. The
-    /// worker must read the item a second time, and run all closures on the newer item.
+    /// The batch would write nothing, but the item on which its closures ran may be outdated.
     Outdated,
-    /// DynamoDB refused the write, because another writer had changed the item. `expected` is the
-    /// version that the write required, and `met` is the item that DynamoDB returned with the
-    /// refusal.
     Conflict {
         expected: Option<u64>,
         met: Option<Item>,
     },
 }
 
-/// The longest pause after a batch whose write DynamoDB refused because another writer was faster.
+/// The longest pause after a batch whose write DynamoDB refused.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// The number of bytes that the second and all later calls of a batch may add to its write. If the
-/// calls have added more than `MOST_GROWTH` bytes, the worker runs no further closure of the batch.
+/// The number of bytes that the calls after the first call may add to the write of a batch.
 const MOST_GROWTH: usize = 64 * 1024;
 
-/// The time limit for one run of all closures of a batch. If the closures have run for longer than
-/// `LONGEST_RUN`, the worker runs no further closure of the batch.
+/// The time limit for one run of all closures of a batch.
 const LONGEST_RUN: Duration = Duration::from_millis(100);
 
 impl<T: Versioned + Clone> Worker<T> {
@@ -124,9 +108,7 @@ impl<T: Versioned + Clone> Worker<T> {
         self.state = WorkerState::Done;
     }
 
-    /// Pauses after a refused batch. During the pause, other processes can write the item, and more
-    /// calls enter the next batch, so DynamoDB refuses fewer writes. After the pause, the worker's
-    /// copy of the item may be outdated.
+    /// After the pause, the item in memory may be outdated.
     async fn pause(&mut self) -> AfterPause {
         let pause = (4 * self.repository.connection.round_trip()).min(LONGEST_PAUSE);
         self.queues.change(&self.key, |queue| queue.pause_until(clock::now() + pause));
@@ -161,8 +143,6 @@ impl<T: Versioned + Clone> Worker<T> {
         AfterBatch { next, refusals }
     }
 
-    /// Sends the error of a batch to the callers, or puts the calls of the batch back into the
-    /// queue.
     fn fail(&self, calls: Vec<BoxedQueuedCall<T>>, error: &Error) {
         // If the item would be too large, the worker halves the batch repeatedly, until only the
         // call that makes the item too large fails.
@@ -179,8 +159,7 @@ impl<T: Versioned + Clone> Worker<T> {
         }
     }
 
-    /// Attempts to write a batch, first on `last`, the item that the last batch wrote, or on a read
-    /// if `last` is `None`.
+    /// `last` is the item that the last batch wrote, or `None` if the worker must read the item.
     async fn write(
         &self,
         session: &mut Session<T>,
@@ -199,8 +178,7 @@ impl<T: Versioned + Clone> Worker<T> {
                 Attempt::Outdated => {
                     batch.thaw();
                     item = session.attempts.read(&get).await?;
-                    // DynamoDB may have refused a write of the batch, and later applied a duplicate
-                    // request of the same write.
+                    // The item contains the id of a refused write, which DynamoDB has applied late.
                     if session.shows_refused_run(item.as_ref()) {
                         return Err(session.indeterminate());
                     }
@@ -221,8 +199,7 @@ impl<T: Versioned + Clone> Worker<T> {
         }
     }
 
-    /// Adds waiting calls to a batch that has no write in flight. Returns `BeforeCalls` if a
-    /// waiting call has joined the batch, because the worker read the item before the call joined.
+    /// No write of the batch may be in flight when `join` adds calls to the batch.
     fn join(&self, session: &mut Session<T>, batch: &mut Batch<T>) -> ItemAge {
         let before = batch.calls.len();
         self.queues.change(&self.key, |queue| queue.fill(&mut batch.calls));
@@ -230,7 +207,6 @@ impl<T: Versioned + Clone> Worker<T> {
         if batch.calls.len() > before { ItemAge::BeforeCalls } else { ItemAge::AfterCalls }
     }
 
-    /// Runs the closures of a batch on a copy of the item, and writes the changed copy.
     async fn attempt(
         &self,
         session: &mut Session<T>,
@@ -267,8 +243,8 @@ impl<T: Versioned + Clone> Worker<T> {
         };
         Ok(match result {
             WriteResult::Applied(stored) => {
-                // Any version other than `expected` plus one shows that another writer has changed
-                // the item after the write. The next batch must then read the item.
+                // A version other than `expected` plus one shows that another writer has changed
+                // the item after the write.
                 let is_newest = stored.version() == expected.unwrap_or(0).saturating_add(1);
                 // During a pause between two attempts, another writer may have changed the written
                 // item, so the next batch must read the item.
@@ -283,7 +259,7 @@ impl<T: Versioned + Clone> Worker<T> {
         })
     }
 
-    /// Puts calls that have had no effect back at the front of the queue.
+    /// Only calls that have had no effect may return to the queue.
     fn put_back(&self, mut calls: Vec<BoxedQueuedCall<T>>) {
         for call in &mut calls {
             call.thaw();
@@ -308,8 +284,9 @@ impl<T> Drop for Worker<T> {
 }
 
 impl<T> Batch<T> {
-    /// Records in each call of the batch that DynamoDB may apply the write from now on. Removes the
-    /// calls whose callers no longer wait.
+    /// Each call is marked as in flight before the batch drops the calls whose callers have stopped
+    /// waiting. In the reverse order, a caller that stops waiting between the two steps could be
+    /// told that nothing was written.
     fn freeze(&mut self, attempts: u32) {
         for call in &self.calls {
             call.freeze(attempts);
@@ -317,15 +294,13 @@ impl<T> Batch<T> {
         self.calls.retain(|call| !call.is_left());
     }
 
-    /// Records in each call of the batch that DynamoDB has applied no write of the batch.
     fn thaw(&mut self) {
         for call in &mut self.calls {
             call.thaw();
         }
     }
 
-    /// Runs the closures of the batch on a copy of the item, in the order of the calls. Returns the
-    /// calls whose closures did not run because the batch reached a limit.
+    /// Returns the calls whose closures did not run because the batch reached a limit.
     fn run(&mut self, copy: &mut WorkingCopy<'_, T>) -> Vec<BoxedQueuedCall<T>>
     where
         T: Versioned,
@@ -347,7 +322,6 @@ impl<T> Batch<T> {
         rest.collect()
     }
 
-    /// Returns the time until the latest deadline of the calls in the batch.
     fn time_left(&self) -> Duration {
         self.calls.iter().map(|call| call.time_left()).max().unwrap_or_default()
     }

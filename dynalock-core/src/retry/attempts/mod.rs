@@ -34,25 +34,21 @@ pub(crate) struct Attempts {
     connection: Arc<Connection>,
     limits: Limits,
     started: Instant,
-    /// The number of attempts that the call has made so far. The field `count` does not include the
-    /// reads that DynamoDB has answered.
+    /// The number of attempts so far, without the reads that DynamoDB has answered.
     count: u32,
-    /// The number of attempts whose requests never left the SDK. The total `count` of attempts
-    /// includes the `unsent` attempts.
+    /// The number of attempts in `count` whose requests never left the SDK.
     unsent: u32,
     in_doubt: bool,
     call_cost: Option<Arc<CallCost>>,
     cost_context: CostContext,
     pauses: u32,
     unanswered: u32,
-    /// The random number generator of the call. A call that needs no random numbers, for example a
-    /// read without a retry, does not ask the operating system for a seed.
+    /// A call that needs no random numbers does not ask the operating system for a seed.
     rng: LazyCell<fastrand::Rng>,
     backoff: Backoff,
     pacer: ConflictBackoff,
-    /// The moving average of the time that the closure of a `transact` call takes. Each new run of
-    /// the closure has a weight of one eighth in the average. `run` is zero for all calls except
-    /// `transact`.
+    /// The moving average of the time that the closure of a `transact` call takes, or zero for all
+    /// other calls.
     run: Duration,
 }
 
@@ -63,8 +59,7 @@ pub(crate) enum AfterConflict {
     AtOnce,
     /// The call has slept, so the items that the call read before the sleep may be outdated.
     Slept,
-    /// The deadline or the limit of attempts allows no further attempt, so the call fails because
-    /// of the conflict.
+    /// The deadline or the limit of attempts allows no further attempt.
     NoTimeLeft,
 }
 
@@ -73,8 +68,6 @@ impl Attempts {
         Self::on(CallCost::begin_call(connection.meter.as_ref(), limits.budget), connection, limits)
     }
 
-    /// Makes the [`Attempts`] of a call that begins now. `call_cost` counts the capacity that the
-    /// requests consume.
     pub(crate) fn on(call_cost: Option<Arc<CallCost>>, connection: &Arc<Connection>, limits: Limits) -> Self {
         Self {
             call_cost,
@@ -94,20 +87,17 @@ impl Attempts {
         }
     }
 
-    /// Sets the purpose of the next requests of the call. The meter groups the costs of requests by
-    /// purpose.
     pub(crate) fn with_purpose(mut self, purpose: Purpose) -> Self {
         self.cost_context.purpose = purpose;
         self
     }
 
-    /// Exempts all later reads from the capacity budget, which must not prevent the reads that find
-    /// out whether DynamoDB has applied a write.
+    /// The capacity budget must not prevent the reads that find out whether DynamoDB has applied a
+    /// write.
     pub(crate) fn exempt_reads(&mut self) {
         self.cost_context.reads_are_exempt = true;
     }
 
-    /// The number of requests does not include reads that DynamoDB has answered.
     pub(crate) fn spent(&self) -> Spent {
         let cost = self.call_cost.as_ref().map(|call_cost| call_cost.cost());
         Spent::new(self.count.saturating_sub(self.unsent), self.elapsed()).with_cost(cost)
@@ -125,20 +115,16 @@ impl Attempts {
         self.in_doubt
     }
 
-    /// Returns the [`Attempts`] of a call that began at `started` and has already made `attempts`
-    /// attempts.
     pub(crate) fn since(self, started: Instant, attempts: u32) -> Self {
         Self { started, count: attempts, ..self }
     }
 
-    /// Sets the number of requests of the whole call, because each `Attempts` of a call counts only
-    /// its own requests.
+    /// `attempts` is the number of requests of the whole call, which may use several `Attempts`.
     pub(crate) fn set_sent(&mut self, attempts: u32) {
         self.count = attempts + self.unsent;
     }
 
-    /// Returns the number of sleeps after failed requests of the call, without the sleeps after
-    /// conflicts.
+    /// The number of pauses does not include the sleeps after conflicts.
     pub(crate) fn pauses(&self) -> u32 {
         self.pauses
     }
@@ -155,7 +141,6 @@ impl Attempts {
         self.repeat_of(1, table, request).await
     }
 
-    /// Repeats a request for `items` items, like [`repeat`](Self::repeat).
     pub(crate) async fn repeat_of<O, F>(
         &mut self,
         items: usize,
@@ -173,13 +158,10 @@ impl Attempts {
         }
     }
 
-    /// Sleeps after a conflict, if the call's [`Pace`](super::Pace) requires a sleep for an item of
-    /// `size` bytes. Returns `NoTimeLeft` if the deadline leaves no time for the next attempt and
-    /// DynamoDB's answer.
+    /// `size` is the size of the item in bytes.
     pub(crate) async fn pause_after_conflict(&mut self, size: usize) -> AfterConflict {
         let turn = self.turn();
-        // After a sleep, the call needs time for two round trips: one for a read of the item, and
-        // one for the write.
+        // After a sleep, the call needs time for two round trips: a read of the item and the write.
         let longest = self.time_left().saturating_sub(2 * turn);
         let times = Times { age: self.elapsed(), round_trip: turn, longest };
         let pause = self.pacer.conflict(size, times, &self.connection.contenders, &mut self.rng);
@@ -194,8 +176,7 @@ impl Attempts {
         }
     }
 
-    /// Records that a closure of a unit of work (a call of `transact`) ran from `began` until now.
-    /// The sleeps of a unit of work grow with the average duration of its closure, because each
+    /// The sleeps of a unit of work grow with the average duration of the closure, because each
     /// attempt includes a run of the closure.
     pub(crate) fn ran_since(&mut self, began: Instant) {
         let run = clock::now().duration_since(began);
@@ -207,7 +188,7 @@ impl Attempts {
     }
 
     /// Sleeps before the next request of a call that waits for DynamoDB, for example for a new
-    /// table or for unprocessed items.
+    /// table.
     pub(crate) async fn wait(&mut self, backoff: &mut Backoff, last: Error) -> Result<(), Error> {
         let pause = backoff.next(Backoff::FIRST, &mut self.rng);
         if !self.may_go_on(pause) {
@@ -221,9 +202,8 @@ impl Attempts {
         self.attempt_of(1, request).await
     }
 
-    /// Sends one attempt of a request for `items` items. The timeout doubles after each attempt
-    /// without an answer, because each attempt may have to fetch credentials and to open a
-    /// connection.
+    /// The timeout doubles after each attempt without an answer, because each attempt may have to
+    /// fetch credentials and to open a connection.
     pub(crate) async fn attempt_of<O>(
         &mut self,
         items: usize,
@@ -234,7 +214,7 @@ impl Attempts {
         let timeout = self.limits.attempt_timeout_of(items).saturating_mul(1 << self.unanswered.min(3));
         let timeout = timeout.min(self.time_left());
         // The code counts the attempt before the request is sent, because the caller may drop the
-        // future while the request is in flight.
+        // future.
         self.count += 1;
         let metered_attempt = self.call_cost.as_ref().map(|call_cost| call_cost.begin_attempt(self.cost_context));
         let metered = metered_attempt.as_ref().map(|attempt| Arc::clone(&attempt.request));
@@ -243,9 +223,8 @@ impl Attempts {
             (outcome, IN_FLIGHT.with(|in_flight| in_flight.departed.get()))
         };
         let (outcome, departed) = IN_FLIGHT.scope(InFlight { departed: Cell::new(false), metered }, attempt).await;
-        // If the SDK has not passed the request to the connector, the request was still waiting for
-        // credentials or for a signature. DynamoDB has not received a request that still waits for
-        // credentials or for a signature.
+        // A request that has not departed still waits for credentials or for a signature, so
+        // DynamoDB has not received the request.
         let outcome = if departed { outcome } else { outcome.map_err(Failure::unsent) };
         // A misconfigured request counts as unsent even if `departed` is true, because `departed`
         // becomes true before the connector looks up the host name.
@@ -289,16 +268,15 @@ impl Attempts {
 
     /// Returns an error if the failure ends the call.
     pub(crate) async fn pause(&mut self, table: &Arc<str>, failure: Failure) -> Result<(), Error> {
-        // A retry after `Contention` or `InProgress` takes no token from the retry budget.
-        // `Contention` and `InProgress` mean that another transaction or an earlier attempt is
-        // still running, not that DynamoDB is overloaded.
+        // `Contention` and `InProgress` do not show an overload of DynamoDB, so the retry takes no
+        // token from the retry budget.
         let costs = !matches!(failure, Failure::Contention(_) | Failure::InProgress(_));
         let last = self.failed(table, failure)?;
         self.pause_after(last, costs).await
     }
 
-    /// Converts the failure of an attempt into an error. Returns the error in `Ok` if another
-    /// attempt may succeed, and in `Err` if the failure ends the call.
+    /// Returns the error in `Ok` if another attempt may succeed, and in `Err` if the failure ends
+    /// the call.
     pub(crate) fn failed(&self, table: &Arc<str>, failure: Failure) -> Result<Error, Error> {
         match failure {
             Failure::NoTable => Err(Error::TableNotFound { table: Arc::clone(table), spent: self.spent() }),
@@ -324,18 +302,15 @@ impl Attempts {
         }
     }
 
-    /// Returns [`Error::Exhausted`] with the error `last` if the limits of the call allow no
-    /// further attempt. If `costs` is `true`, the retry takes a token from the retry budget.
+    /// If `costs` is `true`, the retry takes a token from the retry budget.
     pub(crate) async fn pause_after(&mut self, last: Error, costs: bool) -> Result<(), Error> {
         let pause = match &last {
             // The first pause after a lost reply is at most one round trip, because later writes
-            // may soon remove the write id from the item. Without the write id, the item does not
-            // show whether DynamoDB has applied the write.
+            // may soon remove the write id from the item.
             Error::Unavailable(_) => {
                 self.backoff.next(self.connection.round_trip.get().min(Backoff::FIRST), &mut self.rng)
             }
-            // The first pause of a unit of work (a call of `transact`) is up to ten times as long
-            // as an attempt. After short pauses, units of work often conflict again. In the
+            // After short pauses, units of work (calls of `transact`) often conflict again. In the
             // benchmark `transactions_contention`, shorter first pauses cost more refusals, and
             // longer last pauses raise the p99 of the durations.
             Error::Cancelled(_) if !costs && !self.run.is_zero() => {
@@ -343,8 +318,7 @@ impl Attempts {
             }
             _ => self.backoff.next(Backoff::FIRST, &mut self.rng),
         };
-        // The code tests the deadline before the retry budget, because a call without time left
-        // must not take a token from the retry budget.
+        // A call without time left must not take a token from the retry budget.
         if !self.may_go_on(pause) || (costs && !self.connection.retry_budget.withdraw()) {
             return Err(self.exhausted(last));
         }
@@ -354,7 +328,6 @@ impl Attempts {
         Ok(())
     }
 
-    /// Returns `true` if the limits allow another request after `pause`.
     pub(crate) fn may_go_on(&self, pause: Duration) -> bool {
         let attempts_left = self.limits.attempts.is_none_or(|limit| self.count < limit);
         attempts_left && self.elapsed() + pause < self.limits.deadline
@@ -375,8 +348,7 @@ impl Attempts {
 
     /// Returns `true` if DynamoDB certainly still remembers the ClientRequestToken of the call.
     pub(crate) fn tokens_are_known(&self) -> bool {
-        // `elapsed` counts from the start of the call. DynamoDB receives the token after the start
-        // of the call, so DynamoDB still remembers the token when `elapsed` reaches `TOKEN_LIFE`.
+        // `elapsed` counts from the start of the call, before DynamoDB has received the token.
         self.elapsed() < TOKEN_LIFE
     }
 
@@ -384,7 +356,6 @@ impl Attempts {
         clock::now().duration_since(self.started)
     }
 
-    /// The call has no time left for the next request.
     pub(crate) fn too_late(&self) -> Error {
         self.exhausted(Error::Unavailable(Unavailable::TooLate))
     }
@@ -393,8 +364,7 @@ impl Attempts {
         Error::Exhausted { spent: self.spent(), last: Box::new(last) }
     }
 
-    /// Returns the error for a write whose outcome stays unknown. `stop` is the error that has
-    /// ended the retries of the write.
+    /// `stop` is the error that has ended the retries of the write.
     pub(crate) fn indeterminate(
         &self,
         table: &Arc<str>,
@@ -404,7 +374,7 @@ impl Attempts {
     ) -> Error {
         let last = stop.map(|stop| match stop {
             // `Exhausted` and `Indeterminate` both contain the cost of the call, so the code takes
-            // only the last error out of `Exhausted`.
+            // only the error `last` out of `Exhausted`.
             Error::Exhausted { last, .. } => last,
             stop => Box::new(stop),
         });
@@ -412,16 +382,12 @@ impl Attempts {
     }
 }
 
-/// Returns the error of a request that DynamoDB refused because the key attributes of the table
-/// differ from the key attributes in the request.
 pub(crate) fn mismatch(table: &Arc<str>, refusal: &Refusal) -> Error {
     let reason = format!("{refusal}; `verify_table` compares the table with its type and says what differs");
     Error::TableMismatch { table: Arc::clone(table), index: None, reason }
 }
 
-/// Returns the error for a server that reports a false condition for a request without a condition.
-/// DynamoDB never reports a false condition for a request without a condition, but a broken gateway
-/// may.
+/// A broken gateway may report a false condition for a request without a condition.
 pub(crate) fn unexpected_condition() -> Refusal {
     let message = "a request without a condition was refused for its condition";
     Refusal::new("ConditionalCheckFailedException", message, None)

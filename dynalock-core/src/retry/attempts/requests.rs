@@ -1,6 +1,3 @@
-//! Requests that are safe to repeat: reads, and writes whose condition prevents a second change by
-//! a repeated request.
-
 use std::sync::Arc;
 
 use super::Attempts;
@@ -19,7 +16,6 @@ pub(crate) enum Answered {
 }
 
 impl Attempts {
-    /// Repeats the read until DynamoDB answers. The field `count` does not include answered reads.
     pub(crate) async fn read(&mut self, get: &GetItem) -> Result<Option<Item>, Error> {
         let client = self.connection.client.clone();
         let item = self.repeat(&get.table, || Box::pin(get.send(&client))).await?;
@@ -46,8 +42,7 @@ impl Attempts {
             self.count -= 1;
             items.extend(found);
             // DynamoDB leaves keys unprocessed if the answer would exceed 16 MB, or if DynamoDB
-            // throttles a partition. The call sleeps before the next request, so that a throttled
-            // partition can recover.
+            // throttles a partition.
             if !unprocessed.is_empty() {
                 let rest = Refusal::new("UnprocessedKeys", "some of the keys were not read", None);
                 self.wait(&mut backoff, Error::Throttled(rest.after(self.spent()))).await?;
@@ -57,7 +52,6 @@ impl Attempts {
         Ok(items)
     }
 
-    /// Reads a consistent snapshot of several items in one transaction.
     pub(crate) async fn snapshot(&mut self, snapshot: &TransactGet) -> Result<Vec<Option<Item>>, Error> {
         let client = self.connection.client.clone();
         let tables = snapshot.tables();
@@ -66,8 +60,8 @@ impl Attempts {
         Ok(items)
     }
 
-    /// Sends a write, and repeats the write until DynamoDB answers. `make` builds a new request for
-    /// each attempt. The condition of the write must prevent a second change by a repeated request.
+    /// `make` builds a new request for each attempt. The condition of the write must prevent a
+    /// second change by a repeated request.
     pub(crate) async fn write(&mut self, mut make: impl FnMut() -> Write) -> Result<Answered, Error> {
         let client = self.connection.client.clone();
         loop {

@@ -41,7 +41,7 @@ async fn an_expired_item_is_returned_if_asked_for(shop: &Shop) {
     assert_eq!(many.iter().map(Option::is_some).collect::<Vec<_>>(), [true, true, false]);
     assert_eq!(ids(table.items.scan().including_expired().collect().await.unwrap()), ["alive", "over"]);
     assert_eq!(table.items.scan().including_expired().count().await.unwrap(), 2);
-    let read = table.items.read(table.raw.get("over").await.unwrap()).unwrap();
+    let read = table.items.decode(table.raw.get("over").await.unwrap()).unwrap();
     assert_eq!(read, over, "an item that the SDK has read is returned as it is");
 }
 

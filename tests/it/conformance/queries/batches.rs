@@ -68,7 +68,7 @@ async fn an_item_that_the_sdk_has_read_becomes_a_stored_value(shop: &Shop) {
     let table = orders(shop, [1]).await;
     let items = shop.plain.scan().table_name(table.name()).send().await.unwrap().items.unwrap();
     for item in items {
-        let mut order = table.items.read(item).unwrap();
+        let mut order = table.items.decode(item).unwrap();
         assert_eq!(order.version(), 1);
         let mut same = table.items.get((&*order.customer, order.number)).await.unwrap().unwrap();
         assert_eq!(order, same);
@@ -81,8 +81,8 @@ async fn an_item_that_the_sdk_has_read_becomes_a_stored_value(shop: &Shop) {
 
 async fn an_item_of_the_sdk_that_does_not_fit_is_an_error(shop: &Shop) {
     let table = shop.table::<Order>().await;
-    expect_error!(table.items.read(HashMap::new()), Error::Decode(_));
+    expect_error!(table.items.decode(HashMap::new()), Error::Decode(_));
     let corrupt = item([("customer", s("a")), ("number", n(1)), ("cents", n(1)), ("_version", s("x"))]);
-    expect_error!(table.items.read(corrupt), Error::Corrupt { .. });
+    expect_error!(table.items.decode(corrupt), Error::Corrupt { .. });
     assert_eq!(shop.requests(), 0);
 }
