@@ -28,8 +28,8 @@ pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(
     Ok((value_of(table, item, state.revision.number())?, Basis::read(state, content, times)))
 }
 
-/// Decodes an item, runs the closure `change` on the value, and returns the value, its [`Basis`] and
-/// the attributes that the closure has changed.
+/// Decodes an item, runs the closure `change` on the value, and returns the value, its [`Basis`]
+/// and the attributes that the closure has changed.
 pub(crate) fn changed<T: Versioned, E: From<Error>>(
     table: &Arc<str>,
     item: Item,

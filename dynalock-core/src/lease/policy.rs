@@ -105,8 +105,8 @@ impl LeasePolicy {
         }
     }
 
-    /// Records for the holder what a refused write shows: the loss of the lease, or a heartbeat number
-    /// that the next heartbeat must exceed.
+    /// Records for the holder what a refused write shows: the loss of the lease, or a heartbeat
+    /// number that the next heartbeat must exceed.
     pub(crate) fn learn(&self, met: Option<&Item>) {
         if let Self::Holder { grant, .. } = self {
             grant.learn(met);
