@@ -10,19 +10,15 @@ use serde_dynamo::AttributeValue;
 
 use crate::error::{SerdeError as Error, SerdeResult as Result};
 
-/// A receiver for the attributes of a value. The receiver gets the attributes in the order in which
-/// serde writes them.
 pub(super) trait AttributeSink {
-    /// Receives the name and the value of one attribute, before serde serializes the value.
+    /// The receiver gets each attribute before serde serializes the value.
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> Result<()>;
 }
 
-/// Passes each top-level attribute of `value` to `sink`.
 pub(super) fn walk<T: Serialize>(value: &T, sink: &mut impl AttributeSink) -> Result<()> {
     value.serialize(Walk { sink, key: None })
 }
 
-/// A serializer that visits only the top level of a value.
 struct Walk<'a, S> {
     sink: &'a mut S,
     key: Option<String>,
@@ -47,7 +43,7 @@ impl<S: AttributeSink> SerializeMap for Walk<'_, S> {
 
     fn serialize_key<K: Serialize + ?Sized>(&mut self, key: &K) -> Result<()> {
         self.key = match key.serialize(serde_dynamo::Serializer).map_err(Error::refused)? {
-            // If a map key is a number, `serde_dynamo` writes its decimal digits, which are a valid
+            // `serde_dynamo` writes a map key that is a number as decimal digits, which are a valid
             // attribute name.
             AttributeValue::S(name) | AttributeValue::N(name) => Some(name),
             _ => return Err(Error::not_storable("the name of an attribute is not a string")),

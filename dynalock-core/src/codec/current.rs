@@ -1,5 +1,3 @@
-//! Decodes the stored items that errors contain into values of the caller's type.
-
 use super::{Stored, decode_stored};
 use crate::{
     error::{Conflict, OperationReason, Result},

@@ -16,8 +16,8 @@ use crate::{
     version::{PATCHES, Revision, WRITES, parse_ring, version_of},
 };
 
-/// Decodes an item into a value and a [`Basis`]. A `Basis` contains the data that the next write of
-/// the item needs, for example the version and the ids of the last writes.
+/// Decodes an item into a value and a [`Basis`], which contains the data for the next write of the
+/// item.
 pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(T, Basis), Error> {
     let state = take_state(T::MODEL, table, &mut item)?;
     item.remove(T::MODEL.version);
@@ -49,16 +49,13 @@ pub(crate) fn decode_stored<T: Versioned>(table: &Arc<str>, item: Item) -> Resul
     Ok(Stored::new(value, basis))
 }
 
-/// Returns the version and the write ids of an item, or an error if either cannot be read.
 pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<State, Error> {
     let revision = revision(model, table, item.get(model.version), item.get(WRITES).cloned())?;
-    // The version and the write ids together identify the state of an item. The library copies the
-    // whole item only if the version or the write ids are missing.
+    // Without a version or without write ids, only the whole item identifies its state.
     let image = (!revision.is_tracked()).then(|| Box::new(image(model, item)));
     Ok(State { revision, image })
 }
 
-/// Returns a copy of the item without the lease attributes and without the ids of patches.
 fn image(model: &Model, item: &Item) -> Item {
     let mut image = item.clone();
     strip_lease(model, &mut image);
@@ -66,8 +63,6 @@ fn image(model: &Model, item: &Item) -> Item {
     image
 }
 
-/// Returns a copy of an item without the version, the ids of writes and patches, and the attributes
-/// of a lease.
 pub(super) fn without_bookkeeping(model: &Model, item: &Item) -> Item {
     let mut content = image(model, item);
     content.remove(model.version);
@@ -76,8 +71,8 @@ pub(super) fn without_bookkeeping(model: &Model, item: &Item) -> Item {
 }
 
 fn strip_patches(item: &mut Item) {
-    // The attributes `_p0` to `_p7` contain the ids of the last patches. Each patch writes all
-    // eight attributes `_p0` to `_p7`, so an item without `_p0` has none of them.
+    // Each patch writes all eight attributes `_p0` to `_p7`, so an item without `_p0` has none of
+    // them.
     if item.remove(PATCHES[0]).is_some() {
         for name in &PATCHES[1..] {
             item.remove(*name);
@@ -97,10 +92,9 @@ pub(super) fn is_tracked(model: &Model, item: &Item) -> bool {
     item.contains_key(model.version) && item.contains_key(WRITES)
 }
 
-/// Returns the version and the write ids of an item, and removes the write ids from the item.
+/// Removes the write ids from the item.
 fn take_state(model: &Model, table: &Arc<str>, item: &mut Item) -> Result<State, Error> {
-    // The copy `image` must contain the write ids, so `take_state` makes the copy before the
-    // removal of the write ids from the item.
+    // The copy `image` must contain the write ids.
     let image = (!is_tracked(model, item)).then(|| Box::new(image(model, item)));
     let writes = item.remove(WRITES);
     Ok(State { revision: revision(model, table, item.get(model.version), writes)?, image })
@@ -128,8 +122,7 @@ fn corrupt(table: &Arc<str>, attribute: &'static str, reason: &'static str) -> E
 /// Decodes an item that no longer contains the library's own attributes. A field marked
 /// `#[dynalock(version)]` gets the value `version`.
 pub(super) fn value_of<T: Versioned>(table: &Arc<str>, mut item: Item, version: u64) -> Result<T, Error> {
-    // Serde requires the version field, even if the item has no version. For an item without a
-    // version, the code sets the version field to 0.
+    // Serde requires the version field, even if the stored item has no version.
     if T::MODEL.version_is_field {
         item.insert(T::MODEL.version.to_owned(), AttributeValue::N(version.to_string()));
     }
@@ -137,8 +130,8 @@ pub(super) fn value_of<T: Versioned>(table: &Arc<str>, mut item: Item, version: 
     T::deserialize(attributes).map_err(|error| Error::Decode(CodecError::new(Arc::clone(table), error)))
 }
 
-/// A serde deserializer for the attributes of an item. An error of `Attributes` names the attribute
-/// that caused the error.
+/// A serde deserializer for the attributes of an item. Each error names the attribute that caused
+/// the error.
 struct Attributes {
     entries: hash_map::IntoIter<String, AttributeValue>,
     value: Option<(String, AttributeValue)>,
@@ -184,8 +177,7 @@ impl<'de> MapAccess<'de> for Attributes {
     }
 }
 
-/// Returns `false` for a value of a type that the SDK does not know. `serde_dynamo` would panic for
-/// such a value.
+/// `serde_dynamo` would panic for a value of a type that the SDK does not know.
 fn is_known(value: &AttributeValue) -> bool {
     match value {
         AttributeValue::L(list) => list.iter().all(is_known),
@@ -194,8 +186,8 @@ fn is_known(value: &AttributeValue) -> bool {
     }
 }
 
-/// Returns the name of the type of a stored value, for error messages. For a list or a map, the
-/// name begins with `another value`, because serde may have refused an inner value.
+/// Names the type for an error message. For a list or a map, serde may have refused an inner value,
+/// so the text begins with `another value`.
 fn kind_of(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "a string",

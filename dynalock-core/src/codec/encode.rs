@@ -17,8 +17,8 @@ use crate::{
     version::{PATCHES, WRITES},
 };
 
-/// Returns the attributes that serde writes for a value, as an item. `attributes_of` omits the
-/// version, the creation time and the update time, because only the library may change them.
+/// Encodes the attributes of a value except the version, the creation time and the update time,
+/// which only the library may change.
 pub(super) fn attributes_of<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let mut encode = Encode { item: Item::new(), model: T::MODEL, buffer: Buffer::new() };
     walk(value, &mut encode).map_err(|error| not_encoded(table, error))?;
@@ -34,12 +34,10 @@ pub(crate) fn encode_attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<
     attribute(value)
 }
 
-/// The attributes that an update of an item sets and removes.
 #[derive(Default, Clone)]
 pub(crate) struct Changes {
-    /// The attributes that the update adds or changes, with their new values.
     pub(crate) set: Vec<(Cow<'static, str>, AttributeValue)>,
-    /// The names of the attributes that the update removes because serde no longer writes them.
+    /// The attributes that serde no longer writes.
     pub(crate) remove: Vec<Cow<'static, str>>,
 }
 
@@ -48,8 +46,8 @@ impl Changes {
         self.set.is_empty() && self.remove.is_empty()
     }
 
-    /// Applies the changes to an item in memory. For each changed attribute, `apply` removes the
-    /// attributes that serde accepts as aliases of the changed attribute.
+    /// Applies the changes to an item in memory, and removes the serde aliases of each changed
+    /// attribute.
     pub(crate) fn apply(&self, model: &Model, item: &mut Item) {
         for name in self.names() {
             item.remove(name);
@@ -68,8 +66,7 @@ impl Changes {
         after
     }
 
-    /// Returns the size in bytes of the names and new values of the changed attributes, by
-    /// DynamoDB's rules.
+    /// Returns the size in bytes by DynamoDB's rules.
     pub(crate) fn size(&self) -> usize {
         self.set.iter().map(|(name, value)| name.len() + size_of(value)).sum()
     }
@@ -79,8 +76,7 @@ impl Changes {
     }
 }
 
-/// The fingerprints of the attributes of a value, in the order in which serde writes the
-/// attributes.
+/// The fingerprints of the attributes of a value, in the order in which serde writes them.
 #[derive(Clone)]
 pub(super) struct Fingerprints {
     model: &'static Model,
@@ -88,7 +84,6 @@ pub(super) struct Fingerprints {
     attributes: Vec<Fingerprinted>,
 }
 
-/// The name of an attribute, and the byte range of the attribute's fingerprint in the buffer.
 #[derive(Clone)]
 struct Fingerprinted {
     name: Cow<'static, str>,
@@ -97,7 +92,7 @@ struct Fingerprinted {
 
 impl Fingerprints {
     pub(super) fn of<T: Versioned>(value: &T) -> SerdeResult<Self> {
-        // Most values have at most 16 attributes, so the `Vec` rarely needs a second allocation.
+        // Most values have at most 16 attributes.
         let mut of = Self { model: T::MODEL, bytes: Buffer::new(), attributes: Vec::with_capacity(16) };
         walk(value, &mut of)?;
         Ok(of)
@@ -111,22 +106,16 @@ impl Fingerprints {
         self.attributes.iter().map(|attribute| &*attribute.name)
     }
 
-    /// Returns `true` if serde wrote the attribute `name` when the library computed the
-    /// fingerprints.
     pub(super) fn contains(&self, name: &str) -> bool {
         self.names().any(|written| written == name)
     }
 
-    /// Returns `true` if the key of `value` has changed since the library computed the
-    /// fingerprints.
     pub(super) fn key_differs<T: Versioned>(&self, value: &T) -> SerdeResult<bool> {
         let mut keys = KeysAlone { before: self, buffer: Buffer::new(), differ: false };
         walk(value, &mut keys)?;
         Ok(keys.differ)
     }
 
-    /// Returns the attributes of `value` that the program has added, changed or removed since the
-    /// library computed the fingerprints.
     pub(super) fn changes<T: Versioned>(&self, value: &T) -> SerdeResult<Changes> {
         let mut diff = Diff {
             before: self,
@@ -137,16 +126,14 @@ impl Fingerprints {
         };
         walk(value, &mut diff)?;
         let Diff { seen, mut changes, .. } = diff;
-        // The update removes an attribute that has a fingerprint and that serde no longer writes,
-        // for example because of `skip_serializing_if`.
+        // Serde may no longer write an attribute, for example because of `skip_serializing_if`.
         let gone = self.attributes.iter().zip(seen).filter(|(_, seen)| !seen).map(|(gone, _)| gone.name.clone());
         changes.remove.extend(gone);
         Ok(changes)
     }
 }
 
-/// Returns `true` if the program may change an attribute. Only the library may change the version
-/// and the fields marked `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`.
+/// Only the library may change the version and the times of the create and of the last write.
 fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
     let reserved = |why| Err(SerdeError::not_storable(why).in_field(name));
     if name == model.version {
@@ -158,8 +145,8 @@ fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
     if model.lock.is_some_and(|lock| lock.names().contains(&name)) {
         return reserved("the name is reserved for the lease");
     }
-    // The reserved names of write ids and patch ids begin with `_`, and most names of user
-    // attributes do not. The test of the first character saves most comparisons of whole names.
+    // Most names of user attributes do not begin with `_`, so the test of the first character saves
+    // most comparisons of whole names.
     if name.starts_with('_') && (name == WRITES || PATCHES.contains(&name)) {
         return reserved("the name is reserved for the ids of writes and patches");
     }
@@ -183,8 +170,7 @@ impl AttributeSink for Encode<'_> {
         }
         let encoded = self.buffer.check(value).and_then(|()| attribute(value));
         let encoded = encoded.map_err(|error| error.in_field(&name))?;
-        // A flattened field can contain an attribute with the name of another field, so serde may
-        // write two attributes with the same name.
+        // A flattened field can contain an attribute with the name of another field.
         match self.item.entry(name.into_owned()) {
             Entry::Vacant(place) => {
                 place.insert(encoded);
@@ -214,8 +200,7 @@ struct KeysAlone<'a> {
 impl AttributeSink for KeysAlone<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         if self.before.model.is_key(&name) {
-            // An update never writes a key attribute, so the code compares only the fingerprints of
-            // the keys and encodes no key.
+            // An update never writes a key attribute, so the code encodes no key.
             let after = self.buffer.push(value)?;
             let index = self.before.names().position(|before| before == name);
             self.differ |= index.is_some_and(|index| !self.before.equals(index, self.buffer.at(&after)));
@@ -233,8 +218,8 @@ struct Diff<'a> {
 }
 
 impl Diff<'_> {
-    /// Returns the index of the fingerprint of the attribute `name`. Serde usually writes the
-    /// attributes in the same order each time, so the search starts after the last found attribute.
+    /// Serde usually writes the attributes in the same order, so the search starts after the last
+    /// found attribute.
     fn find(&mut self, name: &str) -> Option<usize> {
         let found = match self.before.attributes.get(self.at) {
             Some(here) if here.name == name => Some(self.at),
@@ -248,8 +233,7 @@ impl Diff<'_> {
 impl AttributeSink for Diff<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         let known = self.find(&name);
-        // If an attribute has a fingerprint, the library has already checked that the program may
-        // change the attribute.
+        // The library has already checked each attribute that has a fingerprint.
         if known.is_none() && !is_own(self.before.model, &name)? {
             return Ok(());
         }
@@ -271,8 +255,9 @@ impl AttributeSink for Diff<'_> {
     }
 }
 
-/// Encodes one attribute, and refuses values that DynamoDB cannot store. The caller must first
-/// write the value into a [`Buffer`], which refuses map keys for which `serde_dynamo` would panic.
+/// Encodes one attribute, or returns an error for a value that DynamoDB cannot store. The caller
+/// must first write the value into a [`Buffer`], which refuses map keys for which `serde_dynamo`
+/// would panic.
 fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     let encoded = value.serialize(serde_dynamo::Serializer).map_err(|error| not_converted(&error))?.into();
     match why_not_storable(&encoded) {
@@ -281,9 +266,8 @@ fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     }
 }
 
-/// Returns the error for a value that `serde_dynamo` cannot convert into an attribute. A text of
-/// `serde_dynamo` about a set quotes no value, so the error can say what is wrong. Any other text
-/// may quote a value, and becomes the `detail` of the error.
+/// Returns the error for a value that `serde_dynamo` cannot convert into an attribute. Only the
+/// texts about sets quote no value, so each other text becomes the `detail` of the error.
 fn not_converted(error: &serde_dynamo::Error) -> SerdeError {
     const SETS: [(&str, &str); 4] = [
         ("Not a set-like sequence", "it is written as a set, and is no list"),

@@ -40,10 +40,9 @@ pub struct Etag {
     key: u64,
 }
 
-/// The part of an etag that distinguishes two states of an item with the same version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Life {
-    /// The random id that the item got at its creation, if the item has a version and write ids.
+    /// The random id from the creation of the item, if the item has a version and write ids.
     Incarnation([u8; 8]),
     /// A digest of the whole item, if the item has no version or no write ids.
     Content(u64),
@@ -52,16 +51,14 @@ enum Life {
 impl Etag {
     pub(super) fn new(key: &Key, revision: &Revision, image: Option<&Item>) -> Self {
         let life = match (image, &revision.ring) {
-            // The library copies a whole item into `image` only if the item has no version or no
-            // write ids. Without a version, the incarnation does not identify the state of an item,
-            // so the etag contains a digest of the whole item.
+            // `image` is `Some` only if the item has no version or no write ids. The incarnation
+            // alone does not identify the state of such an item.
             (None, Some(ring)) => Life::Incarnation(*ring.incarnation().as_bytes()),
             (image, _) => Life::Content(image.map_or(0, digest_item)),
         };
         Self { version: revision.version, life, key: digest_key(key) }
     }
 
-    /// Returns the version in the etag, or 0 if the item had no version.
     pub(crate) fn number(&self) -> u64 {
         self.version.unwrap_or(0)
     }
@@ -70,8 +67,8 @@ impl Etag {
         self.key == digest_key(key)
     }
 
-    /// Returns `true` if an item is still in the state that the etag identifies. If the item has no
-    /// version or no write ids, `image` is the whole item.
+    /// Returns `true` if an item is still in the state that the etag identifies. `image` is the
+    /// whole item if the item has no version or no write ids.
     pub(crate) fn matches(&self, revision: &Revision, image: Option<&Item>) -> bool {
         self.version == revision.version
             && match self.life {
@@ -114,9 +111,7 @@ impl FromStr for Etag {
         let [version, life, key] = parts[..] else { return Err(ParseEtagError) };
         let version = match version {
             "n" => None,
-            // The code checks that the text has only digits before it calls `parse`, because
-            // `parse` would accept a leading `+`. If the code accepted a leading `+`, the texts `1`
-            // and `+1` would stand for the same version.
+            // `parse` would accept a leading `+`, so that `1` and `+1` would be the same version.
             digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
                 Some(digits.parse().map_err(|_| ParseEtagError)?)
             }
@@ -132,8 +127,7 @@ impl FromStr for Etag {
 }
 
 fn hex(digits: &str) -> Result<u64, ParseEtagError> {
-    // The code checks that the text has only digits before it calls `from_str_radix`. The function
-    // `from_str_radix` would accept a leading sign, which no etag contains.
+    // `from_str_radix` would accept a leading sign.
     if digits.len() != 16 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(ParseEtagError);
     }
@@ -154,8 +148,7 @@ impl<'de> Deserialize<'de> for Etag {
 }
 
 fn digest_key(key: &Key) -> u64 {
-    // The hash function of an etag has a fixed key, because each process must compute the same
-    // etag.
+    // The key of the hash function is fixed, because each process must compute the same etag.
     let mut hash = SipHasher13::new();
     for value in key.values() {
         match value {
@@ -167,8 +160,8 @@ fn digest_key(key: &Key) -> u64 {
     hash.finish()
 }
 
-/// Returns a digest of the attributes of an item. The digest of an item is the same in each process
-/// and for each order of the attributes.
+/// Returns a digest of an item, which is the same in each process and for each order of the
+/// attributes.
 pub(crate) fn digest_item(item: &Item) -> u64 {
     let digest = |(name, value): (&String, &AttributeValue)| {
         let mut hash = SipHasher13::new();
@@ -176,8 +169,7 @@ pub(crate) fn digest_item(item: &Item) -> u64 {
         digest_value(&mut hash, value);
         hash.finish()
     };
-    // A map has no fixed order. The digest of a map is the sum of the digests of the map entries,
-    // because a sum does not depend on the order of the entries.
+    // A map has no fixed order, and a sum does not depend on the order of the entries.
     item.iter().map(digest).fold(0, u64::wrapping_add)
 }
 
@@ -201,8 +193,8 @@ fn digest_value(hash: &mut SipHasher13, value: &AttributeValue) {
     }
 }
 
-/// Hashes the members of a set. The hash does not depend on the order of the members, because
-/// DynamoDB returns the members of a set in any order.
+/// The hash of a set does not depend on the order of its members, because DynamoDB returns the
+/// members in any order.
 fn set_of<'a>(hash: &mut SipHasher13, tag: u8, set: impl Iterator<Item = &'a [u8]>) {
     let digest = |element: &[u8]| {
         let mut hash = SipHasher13::new();
@@ -214,8 +206,7 @@ fn set_of<'a>(hash: &mut SipHasher13, tag: u8, set: impl Iterator<Item = &'a [u8
 
 fn part(hash: &mut SipHasher13, tag: u8, bytes: &[u8]) {
     hash.write_u8(tag);
-    // The hash includes the length of each hashed part, so that the parts `ab` and `c` differ from
-    // the parts `a` and `bc`.
+    // With the lengths in the hash, the parts `ab` and `c` differ from the parts `a` and `bc`.
     hash.write(&(bytes.len() as u64).to_be_bytes());
     hash.write(bytes);
 }

@@ -1,5 +1,3 @@
-//! The time to live of items.
-
 use std::time::Duration;
 
 use super::Item;
@@ -9,44 +7,38 @@ use crate::{
     number,
 };
 
-/// The rule of a read for expired items: the read returns expired items, or treats expired items as
-/// absent.
+/// What a read returns for an expired item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExpiredItems {
     Absent,
     Included,
 }
 
-/// The times to live, in epoch seconds, that count as expired: all seconds from `first` to `last`.
+/// The times to live that count as expired, in epoch seconds. Both ends are included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExpiredTimes {
     pub(crate) first: u64,
     pub(crate) last: u64,
 }
 
-/// Returns the time to live of an item, in epoch seconds, or `None` if `attribute` is not a number
-/// that can be a time to live.
+/// Returns epoch seconds, or `None` if `attribute` cannot be a time to live.
 pub(crate) fn expiry_time(item: &Item, attribute: &str) -> Option<u64> {
     number::rounded_up(item.get(attribute)?.as_n().ok()?)
 }
 
 impl ItemExpiry {
-    /// The default rule for expired items allows the same clock skew as the default rule for
-    /// expired leases.
     pub(crate) const DEFAULT: Self = Self { max_skew: Duration::from_secs(2), clock_offset: 0 };
 
-    /// DynamoDB does not delete an item whose time to live is more than five years ago. For
-    /// example, DynamoDB never deletes an item whose time to live is 0 (the start of 1970).
+    /// DynamoDB does not delete an item whose time to live is more than five years ago, for example
+    /// 0 (the start of 1970).
     const OLDEST: Duration = Duration::from_hours(5 * 365 * 24);
 
-    /// Returns `true` if an item has expired. An item counts as expired only after the time to live
-    /// plus the allowed clock skew.
+    /// Returns `true` if the time to live plus the allowed clock skew has passed.
     pub(crate) fn is_over(&self, model: &Model, item: &Item) -> bool {
         let Some(expires) = model.times.expires else { return false };
         expiry_time(item, expires.name).is_some_and(|time| self.times().contain(time))
     }
 
-    /// Returns the item, or `None` if the item has expired.
     pub(crate) fn alive(&self, model: &Model, item: Option<Item>) -> Option<Item> {
         item.filter(|item| !self.is_over(model, item))
     }

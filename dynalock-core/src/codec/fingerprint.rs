@@ -1,10 +1,10 @@
-//! Computes fingerprints of serialized values. If two values have the same fingerprint, serde
-//! writes the same attribute for both values, unless their hashes collide.
+//! Computes fingerprints of serialized values. Two values with the same fingerprint are stored as
+//! the same attribute, unless their hashes collide.
 //!
 //! The fingerprint of a short value contains the serialized value. The fingerprint of a longer
-//! value is the hash of the serialized value. The hash function is SipHash-1-3 with 128 bits of
-//! output (Aumasson and Bernstein, 2012). The key of the hash function is random for each process,
-//! so that no caller can prepare two values with the same fingerprint.
+//! value is a SipHash-1-3 with 128 bits of output (Aumasson and Bernstein, 2012). The key of the
+//! hash function is random for each process, so that no caller can prepare two values with the same
+//! fingerprint.
 
 use std::{ops::Range, sync::OnceLock};
 
@@ -23,12 +23,10 @@ use crate::{
     random,
 };
 
-/// The largest size in bytes of a serialized value whose fingerprint contains the value and no
-/// hash.
+/// The largest size in bytes of a serialized value that is its own fingerprint.
 const LARGEST_PLAIN: usize = 128;
 
-/// The first byte of a fingerprint that is a hash. A fingerprint that is not a hash contains the
-/// whole value, and begins with the [`Tag`] of the value's type.
+/// The first byte of a fingerprint that is a hash. Other fingerprints begin with a [`Tag`].
 const HASHED: u8 = u8::MAX;
 
 /// A serializer that appends the fingerprints of values to one buffer. The serializer writes a type
@@ -39,12 +37,9 @@ pub(super) struct Buffer(Vec<u8>);
 
 impl Buffer {
     pub(super) fn new() -> Self {
-        // The fingerprints of most values need less than 512 bytes, so the buffer rarely grows.
         Self(Vec::with_capacity(512))
     }
 
-    /// Appends the fingerprint of a value to the buffer, and returns the byte range of the
-    /// fingerprint.
     pub(super) fn push<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<Range<usize>> {
         let start = self.0.len();
         value.serialize(&mut *self)?;
@@ -58,7 +53,6 @@ impl Buffer {
         Ok(start..self.0.len())
     }
 
-    /// Serializes a value, and returns an error if the value cannot be stored.
     pub(super) fn check<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<()> {
         self.0.clear();
         value.serialize(self)
@@ -76,7 +70,7 @@ impl Buffer {
         self.0.push(tag as u8);
     }
 
-    /// Writes the length of a part of the serialized value. Most lengths take one byte.
+    /// Writes a length, which usually takes one byte.
     fn length(&mut self, length: usize) {
         match u8::try_from(length) {
             Ok(short) if short < u8::MAX => self.0.push(short),
@@ -95,8 +89,8 @@ impl Buffer {
 
 fn hash(bytes: &[u8]) -> u128 {
     static KEY: OnceLock<[u64; 2]> = OnceLock::new();
-    // The seed of a random number generator has only 64 bits. The hash key of 128 bits takes 64
-    // bits from each of two random number generators.
+    // The seed of a generator has only 64 bits, so the hash key of 128 bits comes from two
+    // generators.
     let key = KEY.get_or_init(|| [random::generator(), random::generator()].map(|mut rng| rng.u64(..)));
     SipHasher13::new_with_keys(key[0], key[1]).hash(bytes).as_u128()
 }
@@ -125,11 +119,10 @@ enum Tag {
     Struct,
 }
 
-/// Hashes the entries of a map. The hash of a map must not depend on the order of its entries,
-/// because a `HashMap` can write the entries in any order.
+/// Hashes the entries of a map. The hash must not depend on their order, because a `HashMap` can
+/// write the entries in any order.
 pub(super) struct Entries<'a> {
     parent: &'a mut Buffer,
-    /// The position in the buffer at which the bytes of the current map entry begin.
     start: usize,
     sum: u128,
 }
@@ -153,8 +146,7 @@ impl SerializeMap for Entries<'_> {
 
     fn serialize_value<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<()> {
         value.serialize(&mut *self.parent).map_err(Error::in_entry)?;
-        // The hash of a map is the sum of the hashes of its entries. A sum does not depend on the
-        // order of the entries.
+        // A sum does not depend on the order of the entries.
         self.sum = self.sum.wrapping_add(hash(&self.parent.0[self.start..]));
         self.parent.0.truncate(self.start);
         Ok(())
@@ -179,8 +171,7 @@ macro_rules! elements {
             }
 
             fn end(self) -> Result<()> {
-                // The tag `End` marks the end of each list, so that the fingerprints of `[[1],
-                // [2]]` and `[[1, 2]]` differ.
+                // Without an end tag, `[[1], [2]]` and `[[1, 2]]` would have the same fingerprint.
                 self.tag(Tag::End);
                 Ok(())
             }

@@ -1,6 +1,6 @@
 //! Checks the writes of types with a flattened field (`#[serde(flatten)]`). The derive macro sees
-//! neither the attribute names nor the aliases inside a flattened field. Before each write of a
-//! type with a flattened field, the library verifies that serde can read the resulting item.
+//! neither the attribute names nor the aliases inside a flattened field. Before each write of such
+//! a type, the library verifies that serde can read the resulting item.
 
 use std::sync::Arc;
 
@@ -16,23 +16,22 @@ use crate::{
     model::Versioned,
 };
 
-/// Returns an error if serde cannot decode a new item, or would ignore an attribute of the new
-/// item.
+/// Returns an error if serde cannot decode a new item, or would ignore one of its attributes.
 pub(super) fn check_new<T: Versioned>(table: &Arc<str>, item: Item) -> Result<(), Error> {
     let written: Vec<String> = item.keys().cloned().collect();
     shows_all::<T>(table, item, &written, None)
 }
 
-/// Finds the aliases of the changed attributes in the stored item, and adds the aliases to the
-/// attributes that `changes` removes. Returns an error if serde could not decode the changed item,
-/// or would ignore a changed attribute.
+/// Finds the aliases of the changed attributes in the stored item, and adds the aliases to
+/// `changes.remove`. Returns an error if serde could not decode the changed item, or would ignore a
+/// changed attribute.
 ///
 /// If an item contains both a field and an alias of the field, serde reports a duplicate field, or
 /// reads the whole flattened field as `None` if its type is an `Option`. If a write removes a field
 /// but not its alias, serde reads the old value from the alias.
 ///
-/// `stored` is the item that the read returned, without the library's own attributes. `written`
-/// contains the names of the attributes that serde writes for the value.
+/// `stored` is the stored item without the library's own attributes. `written` contains the
+/// attributes that serde writes for the value.
 pub(super) fn remove_aliases<T: Versioned>(
     table: &Arc<str>,
     stored: &Item,
@@ -42,8 +41,8 @@ pub(super) fn remove_aliases<T: Versioned>(
     let alias_of = |name: &str, value: &AttributeValue| alias_of::<T>(table, stored, written, name, value);
     let is_new = |name: &str| !stored.contains_key(name);
 
-    // If the stored item does not contain the name of a removed attribute, serde has read an alias,
-    // or has used a default.
+    // If a removed attribute is not in the stored item, serde has read the attribute from an alias
+    // or from a default.
     let mut aliases = Vec::new();
     if changes.remove.iter().any(|name| is_new(name)) {
         let before = read_back::<T>(table, stored.clone())?;
@@ -52,28 +51,26 @@ pub(super) fn remove_aliases<T: Versioned>(
         aliases.extend(removed.filter_map(|(name, value)| alias_of(name, value)));
     }
 
-    // The first call of `shows_all` succeeds for nearly all writes, because an item usually
-    // contains no aliases.
+    // Nearly all writes end after the first call of `shows_all`, because an item usually contains
+    // no aliases.
     let names: Vec<String> = changes.set.iter().map(|(name, _)| name.clone().into_owned()).collect();
     let is_complete = shows_all::<T>(table, changes.after(T::MODEL, stored), &names, None).is_ok();
     if is_complete && aliases.is_empty() {
         return Ok(());
     }
-    // The search for the aliases of the set attributes decodes the item many times, so it runs only
-    // if the first `shows_all` has failed.
+    // The search for the aliases of the set attributes decodes the item many times.
     if !is_complete {
         let set = changes.set.iter().filter(|(name, _)| is_new(name));
         aliases.extend(set.filter_map(|(name, value)| alias_of(name, value)));
     }
     changes.remove.extend(aliases.into_iter().map(Into::into));
-    // After the removal of the aliases, serde must be able to read all written attributes.
     let blamed = names.iter().find(|name| is_new(name));
     shows_all::<T>(table, changes.after(T::MODEL, stored), &names, blamed)
 }
 
-/// Returns an error if serde cannot decode the item, or if an attribute in `written` is missing
-/// after serde has decoded and serialized the item. The error names the first missing attribute, or
-/// `blamed` if serde cannot decode the item.
+/// Decodes and serializes the item, and returns an error if serde fails or an attribute in
+/// `written` gets lost. The error names the first lost attribute, or `blamed` if serde cannot
+/// decode the item.
 fn shows_all<T: Versioned>(
     table: &Arc<str>,
     item: Item,
@@ -98,8 +95,8 @@ fn shows_all<T: Versioned>(
 }
 
 /// Returns the alias under which the item stores the field `name`, or `None` if the item contains
-/// no alias of `name`. Serde cannot read an item that contains both a field and its alias, so an
-/// attribute is an alias of `name` if serde can read `name` only without the attribute.
+/// no alias of `name`. Serde cannot read an item that contains both a field and its alias. An
+/// attribute is therefore an alias of `name` if serde can read `name` only without the attribute.
 fn alias_of<T: Versioned>(
     table: &Arc<str>,
     stored: &Item,
@@ -113,12 +110,12 @@ fn alias_of<T: Versioned>(
     if shows(both.clone()) {
         return None;
     }
-    // An attribute with the wrong type can prevent serde from reading `name`. An attribute with the
-    // wrong type is not an alias, and the library must not remove the attribute.
+    // An attribute with the wrong type can also prevent serde from reading `name`. The library must
+    // not remove such an attribute.
     let is_read_from_another = shows(stored.clone());
     let is_candidate = |other: &&String| {
-        // If an item stores a null under an alias, serde reads the field as absent, and then writes
-        // no attribute for the field.
+        // Serde reads a null under an alias as an absent field, and then writes no attribute for
+        // the field.
         let may_be_alias = is_read_from_another || matches!(stored.get(*other), Some(AttributeValue::Null(_)));
         may_be_alias && !written.contains(other)
     };
@@ -130,12 +127,10 @@ fn alias_of<T: Versioned>(
     stored.keys().filter(is_candidate).find(is_alias).cloned()
 }
 
-/// Returns the attributes that serde writes for the decoded `item`. `item` no longer contains the
-/// library's own attributes.
+/// The argument `item` must not contain the library's own attributes.
 fn read_back<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<Item, Error> {
-    // If the type has fields for the times of the create and of the last write, serde needs the
-    // times in the item. `read_back` does not return the times, so the code inserts 0 for a missing
-    // time.
+    // Serde needs the times of the create and of the last write if the type has fields for the
+    // times. `read_back` does not return the times, so 0 replaces a missing time.
     for time in T::MODEL.times.kept() {
         item.entry(time.name.to_owned()).or_insert_with(|| AttributeValue::N("0".to_owned()));
     }

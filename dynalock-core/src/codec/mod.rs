@@ -48,8 +48,7 @@ impl From<&KeyValue> for AttributeValue {
     }
 }
 
-/// Encodes a value as an item. For a type with a flattened field, `encode` verifies that serde can
-/// decode the new item.
+/// For a type with a flattened field, `encode` verifies that serde can decode the new item.
 pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let item = encode::attributes_of(table, value)?;
     if T::MODEL.flattens {
@@ -58,8 +57,8 @@ pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, 
     Ok(item)
 }
 
-/// Returns the names and values of the key attributes as an item. The derive macro generates a key
-/// type that matches the table, so `key_item` ignores a superfluous or missing sort key.
+/// The derive macro generates a key type that matches the table, so `key_item` ignores a
+/// superfluous or missing sort key.
 pub(crate) fn key_item(model: &Model, key: &Key) -> Item {
     model
         .key_attributes()
@@ -68,7 +67,7 @@ pub(crate) fn key_item(model: &Model, key: &Key) -> Item {
         .collect()
 }
 
-/// Returns the key of an item, or `None` if the item does not have the key attributes of the table.
+/// Returns `None` if the item does not have the key attributes of the table.
 pub(crate) fn key_of(model: &Model, item: &Item) -> Option<Key> {
     let value = |attribute: KeyModel| scalar(item.get(attribute.name)?.clone());
     let sort = match model.sort_key {
@@ -78,22 +77,19 @@ pub(crate) fn key_of(model: &Model, item: &Item) -> Option<Key> {
     Some(Key::new(value(model.partition_key)?, sort))
 }
 
-/// Returns `true` if two values of a key attribute are equal. Two notations of one number, for
-/// example `0.1` and `1e-1`, are equal.
+/// Two notations of one number, for example `0.1` and `1e-1`, are the same key value.
 pub(crate) fn is_same_key_value(one: Option<&AttributeValue>, other: Option<&AttributeValue>) -> bool {
     let canonical = |value: &AttributeValue| scalar(value.clone()).map(KeyValue::canonical);
     one == other || one.and_then(canonical).is_some_and(|one| Some(one) == other.and_then(canonical))
 }
 
-/// Returns the value that serde writes for a key attribute. A key value must be a string, a number
-/// or bytes. If serde writes neither a string nor a number nor bytes for the key attribute,
-/// `key_value` returns an empty string, which DynamoDB refuses as a key.
+/// Returns the value that serde writes for a key attribute: a string, a number or bytes. If serde
+/// writes another type, `key_value` returns an empty string, which DynamoDB refuses as a key.
 pub fn key_value<V: Serialize + ?Sized>(value: &V) -> KeyValue {
     let written = value.serialize(serde_dynamo::Serializer).ok().map(AttributeValue::from);
     written.and_then(scalar).unwrap_or_else(|| KeyValue::S(String::new()))
 }
 
-/// Returns a string, a number or bytes as a key value, or `None` for a value of any other type.
 pub(crate) fn scalar(value: AttributeValue) -> Option<KeyValue> {
     match value {
         AttributeValue::S(text) => Some(KeyValue::S(text)),
@@ -103,8 +99,6 @@ pub(crate) fn scalar(value: AttributeValue) -> Option<KeyValue> {
     }
 }
 
-/// Returns `true` if two reads of one key found the same state of the item, or if both reads found
-/// no item.
 pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>) -> bool {
     match (one, other) {
         (None, None) => true,
@@ -116,18 +110,16 @@ pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>
     }
 }
 
-/// Returns the size of an item in bytes, by the rules in the DynamoDB documentation. The size of an
-/// item includes the names of the attributes.
+/// Returns the size in bytes by the rules in the DynamoDB documentation. The size includes the
+/// names of the attributes.
 pub(crate) fn size(item: &Item) -> usize {
     item.iter().map(|(name, value)| name.len() + size_of(value)).sum()
 }
 
-/// Returns the size of a value in bytes, by the rules of DynamoDB.
 pub(crate) fn size_of(value: &AttributeValue) -> usize {
     const CONTAINER: usize = 3;
     const ELEMENT: usize = 1;
-    // DynamoDB stores two significant digits of a number in one byte. Each number takes one
-    // additional byte.
+    // DynamoDB stores two significant digits in one byte, and adds one byte for each number.
     let number = |digits: &String| number::significant_digits(digits).div_ceil(2) + 1;
     match value {
         AttributeValue::S(text) => text.len(),
@@ -146,8 +138,8 @@ pub(crate) fn size_of(value: &AttributeValue) -> usize {
     }
 }
 
-/// Returns DynamoDB's name for the type of a value, for example `S`. Returns `?` for a type that
-/// the SDK does not know.
+/// Returns DynamoDB's name for the type of a value, for example `S`, or `?` for a type that the SDK
+/// does not know.
 pub(crate) fn type_of(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "S",

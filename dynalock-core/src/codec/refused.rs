@@ -1,5 +1,4 @@
-//! Explains an error of `serde_dynamo` for a value that serde cannot read, without showing the
-//! value.
+//! Explains why serde cannot read a value, without showing the value.
 
 use crate::error::{CodecReason, SerdeError};
 
@@ -18,8 +17,7 @@ pub(super) fn refused_by_serde(error: &serde_dynamo::Error, found: &'static str)
 }
 
 fn reason(text: &str, found: &'static str) -> Option<CodecReason> {
-    // A value that the error text quotes may contain `, expected `, so the search starts at the end
-    // of the text.
+    // The quoted value may contain `, expected `, so the search starts at the end of the text.
     let expected = || text.rsplit_once(", expected ").map(|(_, expected)| Box::from(expected));
     let quoted = |text: &str| text.strip_suffix('`').map(Box::from);
     if let Some(field) = text.strip_prefix("missing field `") {
@@ -40,8 +38,7 @@ fn reason(text: &str, found: &'static str) -> Option<CodecReason> {
     if ["invalid value: ", "invalid length "].iter().any(|start| text.starts_with(start)) {
         return Some(CodecReason::Value { expected: expected()?, found });
     }
-    // The error text with `Failed to parse` quotes the stored number, so the returned reason does
-    // not contain the error text.
+    // The text `Failed to parse` quotes the stored number, so the reason does not contain the text.
     if text.starts_with("Failed to parse '") {
         return Some(CodecReason::Value { expected: "a number of the field's type".into(), found });
     }

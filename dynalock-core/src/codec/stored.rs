@@ -46,33 +46,28 @@ use crate::{
 #[derive(Clone)]
 pub struct Stored<T> {
     value: T,
-    /// The data for the next write of a value that the library has read or written in this process.
-    /// For a value that a user has edited outside this process, for example in a browser, the etag
-    /// of the item before the edit.
+    /// The data for the next write. `Err` contains the etag of a value that a user has edited
+    /// outside this process, for example in a browser.
     origin: Result<Basis, Etag>,
 }
 
-/// The data about a stored item that the next write of the item needs.
 #[derive(Clone)]
 pub(crate) struct Basis {
     pub(crate) state: State,
-    /// The create time and the update time of the item, each only if the type has a field for the
-    /// time.
     pub(crate) times: KeptTimes,
-    /// The fingerprints of the value before its first mutable access, or `None` if the program has
-    /// had no mutable access. A mutable access cannot return an error, so the next write of the
-    /// value returns the error of fingerprints that could not be computed.
+    /// The fingerprints of the value before its first mutable access, or `None` before that access.
+    /// A mutable access cannot return an error, so the next write of the value returns the error of
+    /// fingerprints that could not be computed.
     before: Option<Result<Arc<Fingerprints>, SerdeError>>,
     content: Content,
 }
 
-/// A copy of the item without the library's own attributes. A `Content` is empty if the type of the
-/// item has no flattened field.
+/// A copy of the item without the library's own attributes, or `None` for a type without a
+/// flattened field.
 #[derive(Clone)]
 pub(crate) struct Content(Option<Arc<Item>>);
 
-/// The state of an item at the time of a read. The condition of the next write requires that the
-/// item is still in the state that the read found.
+/// The condition of the next write compares the `State` of a read with the stored item.
 #[derive(Clone, PartialEq)]
 pub(crate) struct State {
     pub(crate) revision: Revision,
@@ -125,13 +120,10 @@ impl<T> Stored<T> {
         Self { value, origin: Ok(basis) }
     }
 
-    /// Returns `Ok` with the data that the next write needs, or `Err` with the etag for a value
-    /// from [`assume`](Self::assume).
     pub(crate) fn origin(&self) -> Result<&Basis, &Etag> {
         self.origin.as_ref()
     }
 
-    /// Adds to `item` the version, the write ids and the times that the last write has stored.
     pub(crate) fn write_state_into(&self, item: &mut Item)
     where
         T: Versioned,
@@ -220,15 +212,13 @@ impl<T: Versioned> Stored<T> {
     /// assert_eq!((product.stock, product.version()), (10, 3));
     /// ```
     pub fn detached(value: T, version: u64) -> Self {
-        // Each stored item has a random id, the incarnation, which is never zero. With an
-        // incarnation of zero, the result of `detached` cannot update an item.
+        // The incarnation (random id) of a stored item is never zero, so the result of `detached`
+        // cannot update an item.
         let ring = Ring::new(Incarnation::from_bytes([0; 8]));
         let revision = Revision { version: Some(version), ring: Some(ring) };
         Self::unchanged(value, Basis::written(revision, Content::of(T::MODEL, &Item::new()), KeptTimes::default()))
     }
 
-    /// Makes a `Stored` whose value equals the stored item, directly after a read or a write of the
-    /// item.
     pub(crate) fn unchanged(mut value: T, basis: Basis) -> Self {
         value.mirror_version(basis.state.revision.number());
         value.mirror_times(basis.times);
@@ -241,8 +231,6 @@ impl Basis {
         Self { state, times, before: None, content }
     }
 
-    /// Returns the data that the next write of the item needs. `revision`, `content` and `times`
-    /// describe the stored item after the write that the library has just sent.
     pub(crate) fn written(revision: Revision, content: Content, times: KeptTimes) -> Self {
         Self::read(State { revision, image: None }, content, times)
     }
@@ -253,27 +241,26 @@ impl Basis {
         Self::read(state, Content::of(model, &Item::new()), KeptTimes::default())
     }
 
-    /// Replaces the incarnation (the random id of the item) by the incarnation of the stored item,
-    /// which shows the attempt of a create that DynamoDB has applied.
+    /// Replaces the incarnation (random id) by the incarnation of the stored item, which shows the
+    /// applied attempt of a create.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         self.state.revision = self.state.revision.in_life(incarnation);
         self
     }
 
-    /// Computes the fingerprints of the value before its first change. Later calls of `remember` do
-    /// nothing, because the program may have changed the value.
+    /// Computes the fingerprints of the value before its first change. Later calls do nothing,
+    /// because the program may have changed the value.
     pub(crate) fn remember<T: Versioned>(&mut self, value: &T) {
         self.before.get_or_insert_with(|| Fingerprints::of(value).map(Arc::new));
     }
 
-    /// Returns the fingerprints of the value, or `None` if the program has had no mutable access to
-    /// the value, and therefore has not changed it.
+    /// Returns `None` if the program has had no mutable access to the value, and therefore has not
+    /// changed the value.
     fn before(&self, table: &Arc<str>) -> Result<Option<&Fingerprints>, Error> {
         let failed = |error: &SerdeError| not_encoded(table, error.clone());
         self.before.as_ref().map(|before| before.as_deref().map_err(failed)).transpose()
     }
 
-    /// Returns an error if the program has changed the key of the value since the read.
     pub(crate) fn check_key<T: Versioned>(&self, table: &Arc<str>, value: &T) -> Result<(), Error> {
         let Some(before) = self.before(table)? else { return Ok(()) };
         match before.key_differs(value).map_err(|error| not_encoded(table, error))? {
@@ -282,13 +269,11 @@ impl Basis {
         }
     }
 
-    /// Returns `true` if serde wrote the attribute before the first change of the value. Returns
-    /// `false` if the program has not accessed the value mutably since the read.
+    /// Returns `false` if the program has had no mutable access to the value.
     pub(crate) fn had(&self, name: &str) -> bool {
         matches!(&self.before, Some(Ok(before)) if before.contains(name))
     }
 
-    /// Returns the names of the attributes that serde writes for a value with a flattened field.
     /// Returns no names if the next write compares only the version and the incarnation of the
     /// item.
     pub(crate) fn names_in_flattened<T: Versioned>(&self, value: &T) -> Vec<String> {
@@ -302,16 +287,14 @@ impl Basis {
         }
     }
 
-    /// Returns a copy of the item's content that includes the `changes` of an update.
     pub(crate) fn content_after(&self, model: &Model, changes: &Changes) -> Content {
         Content(self.content.0.as_ref().map(|content| Arc::new(changes.after(model, content))))
     }
 
-    /// Returns the attributes of `value` that the program has changed since the read of the item.
     pub(crate) fn changes<T: Versioned>(&self, table: &Arc<str>, value: &T) -> Result<Changes, Error> {
         let Some(before) = self.before(table)? else { return Ok(Changes::default()) };
         let mut changes = before.changes(value).map_err(|error| not_encoded(table, error))?;
-        // An UpdateItem cannot change a key, so DynamoDB would refuse a write of a changed key.
+        // An UpdateItem cannot change a key.
         if changes.names().any(|name| T::MODEL.is_key(name)) {
             return Err(Error::KeyChanged { table: Arc::clone(table) });
         }
@@ -329,7 +312,6 @@ impl Content {
 }
 
 impl State {
-    /// Returns `true` if the read found the item in the state that the etag identifies.
     pub(crate) fn is_at(&self, etag: &Etag) -> bool {
         etag.matches(&self.revision, self.image.as_deref())
     }
@@ -344,8 +326,8 @@ impl<T> Deref for Stored<T> {
 }
 
 impl<T: Versioned> DerefMut for Stored<T> {
-    // `deref_mut` computes the fingerprints before the program can change the value, so the
-    // fingerprints describe the stored item.
+    // The fingerprints must describe the stored item, so they are computed before the program can
+    // change the value.
     fn deref_mut(&mut self) -> &mut T {
         if let Ok(basis) = &mut self.origin {
             basis.remember(&self.value);

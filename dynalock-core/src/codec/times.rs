@@ -1,13 +1,11 @@
-//! The two times that the library stores in an item: the time of the create and the time of the
-//! last write.
+//! The time of the create and the time of the last write, which the library stores in an item.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::Item;
 use crate::model::{KeptTimes, Model, TimeModel};
 
-/// Returns the time of the create and the time of the last write from an item. If the attribute for
-/// a time is not a whole number, the time counts as missing.
+/// A time that is not a whole number counts as missing.
 pub(super) fn times_of(model: &Model, item: &Item) -> KeptTimes {
     let time = |time: TimeModel| item.get(time.name)?.as_n().ok()?.parse().ok();
     let of = model.times;
@@ -21,8 +19,8 @@ pub(crate) fn times_of_create(model: &Model, at: u64) -> KeptTimes {
 }
 
 impl KeptTimes {
-    /// Returns the unchanged time of the create, and `at` (epoch milliseconds) as the new time of
-    /// the last write.
+    /// Keeps the time of the create, and replaces the time of the last write by `at` (epoch
+    /// milliseconds).
     pub(crate) fn after(self, model: &Model, at: u64) -> Self {
         Self { updated_at: model.times.updated_at.map(|time| moment(time, at)), ..self }
     }
@@ -38,8 +36,8 @@ impl KeptTimes {
     }
 }
 
-/// Returns the name and the value of the attribute for the time of the last write. The time `at` is
-/// in epoch milliseconds. Returns `None` if the type has no field marked `#[dynalock(updated_at)]`.
+/// Returns the attribute for the time of the last write `at` (epoch milliseconds), or `None` if the
+/// type has no field marked `#[dynalock(updated_at)]`.
 pub(crate) fn updated_at(model: &Model, at: u64) -> Option<(&'static str, AttributeValue)> {
     let time = model.times.updated_at?;
     Some((time.name, AttributeValue::N(moment(time, at).to_string())))

@@ -1,4 +1,5 @@
-//! Asks DynamoDB for the consumed capacity of requests, and reads the capacity from the answers.
+//! Asks DynamoDB for the consumed capacity of requests, and estimates the capacity before the
+//! answers.
 
 use std::{
     cell::Cell,
@@ -28,41 +29,35 @@ use crate::{
 };
 
 tokio::task_local! {
-    /// The state of the request that the current task sends.
     pub(crate) static IN_FLIGHT: InFlight;
 }
 
-/// The state of a request between the start of the request and DynamoDB's answer.
 pub(crate) struct InFlight {
     /// `true` if the SDK has handed the request to the HTTP client, and `false` while the SDK still
     /// fetches credentials and signs the request.
     pub(crate) departed: Cell<bool>,
-    /// The consumed capacity of the request, or `None` if the program does not measure the cost of
-    /// the call.
+    /// `None` if the program does not measure the cost of the call.
     pub(crate) metered: Option<Arc<MeteredRequest>>,
 }
 
-/// A function that returns the text of a key for a cost report. The argument of a `KeyText`
-/// function contains either only the key attributes or the whole item.
+/// A function that returns the text of a key for a cost report. The argument contains either only
+/// the key attributes or the whole item.
 pub(crate) type KeyText = fn(&Item) -> Option<String>;
 
 /// The facts from which the library estimates the capacity of a request.
 pub(crate) struct RequestFacts {
-    /// The budget of the call, and the capacity units that the call has consumed so far.
     pub(crate) allowance: Arc<Allowance>,
-    /// The functions that format keys for cost reports, each with the name of its table. A function
+    /// The functions that format keys for cost reports, with the names of their tables. A function
     /// without a table name applies to the keys of all tables.
     pub(crate) keys: Vec<(Option<Arc<str>>, KeyText)>,
-    /// The most recent item that the call has read or written, with the size of the item.
     pub(crate) seen: Option<SizedItem>,
     /// The consumed capacity of the previous page of a query or a scan.
     pub(crate) page: Capacity,
-    /// `true` if the reads of the call may exceed the budget of the call. Reads after a write may
-    /// exceed the budget, because these reads find out or return the outcome of the write.
+    /// `true` if the reads of the call may exceed the budget. Reads after a write are exempt,
+    /// because these reads find out or return the outcome of the write.
     pub(crate) reads_are_exempt: bool,
 }
 
-/// The table, the key and the size of an item.
 #[derive(Clone)]
 pub(crate) struct SizedItem {
     table: String,
@@ -70,22 +65,17 @@ pub(crate) struct SizedItem {
     bytes: usize,
 }
 
-/// The budget of a call, and the capacity units that the requests of the call have consumed or
-/// reserved.
 pub(crate) struct Allowance {
     budget: Option<Units>,
     used: Mutex<Units>,
 }
 
-/// The error of a request that the library did not send, because the estimated units would exceed
-/// the budget of the call.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("the request would pass the budget of its call")]
 pub(crate) struct OverBudget {
     pub(crate) needed: Units,
 }
 
-/// A request for which the library asks DynamoDB for the consumed capacity.
 pub(crate) struct MeteredRequest {
     facts: RequestFacts,
     state: Mutex<RequestState>,
@@ -116,7 +106,7 @@ pub(crate) struct Share {
     pub(crate) table: String,
     pub(crate) key: Option<String>,
     pub(crate) capacity: Capacity,
-    /// The key of the item, or `None` if the request contains a whole item or no key.
+    /// `None` if the request contains a whole item or no key.
     key_item: Option<Item>,
 }
 
@@ -133,8 +123,8 @@ impl Allowance {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves the estimated units of a request in the budget, because requests of a call may run
-    /// at the same time.
+    /// Reserves the estimated units before the request, because requests of one call may run at the
+    /// same time.
     fn reserve(&self, needed: Units) -> Result<(), OverBudget> {
         let mut used = self.used();
         if self.budget.is_some_and(|budget| *used + needed > budget) {
@@ -159,8 +149,6 @@ impl MeteredRequest {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the parameter `ReturnConsumedCapacity` of a request, and reserves the estimated units
-    /// in the budget.
     pub(crate) fn ask(&self, input: &mut Input) -> Result<(), OverBudget> {
         let shares = self.shares_of(input);
         let mut state = self.state();
@@ -177,7 +165,7 @@ impl MeteredRequest {
         Ok(())
     }
 
-    /// Sets the estimated capacity of each key of a transaction. The SDK builds an empty request
+    /// Sets the estimated capacity of each action of a transaction. The SDK builds an empty request
     /// for a retry of a transaction, so `ask` cannot find the keys in the request.
     pub(super) fn expect(&self, shares: Vec<Share>) {
         let mut state = self.state();
@@ -209,8 +197,8 @@ impl MeteredRequest {
         }
     }
 
-    /// Sets the estimated capacity of a refused write. `sizes` are the sizes of the items that
-    /// DynamoDB returned with the refusal.
+    /// Raises the estimated capacity of a refused write to the cost of the returned items. `sizes`
+    /// are the sizes of the items that DynamoDB returned with the refusal.
     pub(crate) fn refuse(&self, sizes: &[Option<usize>]) {
         let mut state = self.state();
         let factor = if state.kind == RequestKind::Transaction { 2 } else { 1 };
@@ -224,9 +212,9 @@ impl MeteredRequest {
         }
     }
 
-    /// Ends the measurement of a request, and returns the consumed capacity. In the budget of the
-    /// call, the consumed units replace the reserved units. A request that the SDK has not handed
-    /// to the HTTP client has consumed no capacity.
+    /// Ends the measurement of a request, and replaces the reserved units of the budget by the
+    /// consumed units. A request that the SDK has not handed to the HTTP client has consumed no
+    /// capacity.
     pub(crate) fn end(&self, is_free: bool) -> Consumed {
         let RequestState { shares, kind, reserved, departed, seen, .. } = std::mem::take(&mut *self.state());
         let shares = if departed && !is_free { shares } else { Vec::new() };
@@ -244,7 +232,7 @@ impl MeteredRequest {
     }
 
     /// Returns the size of the given item, or 0 if the last item that the call has read or written
-    /// is another item. The argument `item` is a key or a whole item.
+    /// is another item. `item` is a key or a whole item.
     fn seen(&self, table: &str, item: Option<&Item>) -> usize {
         let is_of = |seen: &&SizedItem| {
             seen.table == table
@@ -274,10 +262,9 @@ impl MeteredRequest {
         self.share(table, None, Capacity::read(least.max(self.facts.page.read)))
     }
 
-    /// Changes a request so that DynamoDB's answer reports the consumed capacity. Returns an
-    /// estimate of the capacity that the request consumes for each key. Returns `None` for a
-    /// request that consumes no capacity, and for a TransactWriteItems, whose estimates the method
-    /// `expect` sets.
+    /// Makes a request ask for its consumed capacity, and returns an estimate for each key. Returns
+    /// `None` for a request that consumes no capacity, and for a TransactWriteItems, whose
+    /// estimates come from `expect`.
     fn shares_of(&self, input: &mut Input) -> Option<Vec<Share>> {
         macro_rules! asked {
             ($kind:ident) => {
@@ -328,7 +315,6 @@ impl MeteredRequest {
         None
     }
 
-    /// Returns the estimated capacity of each action of a transaction.
     pub(super) fn shares_of_actions(&self, actions: &[TransactWriteItem]) -> Vec<Share> {
         let share = |action: &TransactWriteItem| {
             let (table, key, bytes) = match action {
@@ -345,12 +331,10 @@ impl MeteredRequest {
     }
 }
 
-/// The capacity that a request has consumed, and the item in DynamoDB's answer.
 pub(crate) struct Consumed {
     pub(crate) shares: Vec<Share>,
-    /// The item that the answer of DynamoDB contained.
     pub(crate) seen: Option<SizedItem>,
-    /// The consumed capacity of a Query or a Scan, or `None` for any other request.
+    /// The consumed capacity of a Query or a Scan.
     pub(crate) page: Option<Capacity>,
 }
 
@@ -359,15 +343,14 @@ impl RequestState {
         self.shares.iter().all(|share| share.capacity.write.is_zero())
     }
 
-    /// For one table, replaces the capacity estimates by the capacity that DynamoDB has reported.
-    /// DynamoDB reports one sum for all items of a table in a request, so each key gets an equal
-    /// part of the sum.
+    /// Replaces the estimates for one table by the reported capacity. DynamoDB reports one sum for
+    /// all items of a table in a request, so each key gets an equal part of the sum.
     fn settle(&mut self, consumed: &ConsumedCapacity) {
         let capacity = capacity(consumed, self.is_read());
         let is_named = |share: &&mut Share| consumed.table_name.as_ref().is_none_or(|table| share.table == *table);
         let mut shares: Vec<_> = self.shares.iter_mut().filter(is_named).collect();
-        // In an answer, DynamoDB may name a table by its ARN. If the table name in the answer is
-        // not in the request, the reported capacity replaces all estimates of the request.
+        // An answer may name a table by its ARN. If the request does not contain the reported name,
+        // the reported capacity replaces all estimates of the request.
         if shares.is_empty() {
             shares = self.shares.iter_mut().collect();
         }
@@ -380,15 +363,13 @@ impl RequestState {
 }
 
 impl Share {
-    /// Returns the key and the size of the item, or `None` if `key_item` is `None`.
     fn item(&self, bytes: usize) -> Option<SizedItem> {
         Some(SizedItem { table: self.table.clone(), key: self.key_item.clone()?, bytes })
     }
 }
 
-/// Returns the read units and the write units in an answer. DynamoDB reports the read units and the
-/// write units separately only for transactions. A retry of a transaction consumes read units if
-/// DynamoDB still remembers the token of the transaction.
+/// DynamoDB reports read units and write units separately only for transactions. A repeated
+/// transaction consumes read units if DynamoDB still remembers the token.
 fn capacity(consumed: &ConsumedCapacity, is_read: bool) -> Capacity {
     let units = |units: Option<f64>| units.map_or(Units::ZERO, Units::reported);
     match (consumed.read_capacity_units, consumed.write_capacity_units) {
@@ -398,7 +379,6 @@ fn capacity(consumed: &ConsumedCapacity, is_read: bool) -> Capacity {
     }
 }
 
-/// Returns the consumed capacity in an answer, for each table of the request.
 fn consumed(output: &Output) -> &[ConsumedCapacity] {
     macro_rules! first_of {
         ($($one:ident),*; $($many:ident),*) => {
@@ -417,7 +397,6 @@ fn consumed(output: &Output) -> &[ConsumedCapacity] {
     &[]
 }
 
-/// Returns the item in the answer to a GetItem or an UpdateItem.
 fn item_in(output: &Output) -> Option<&Item> {
     let get = output.downcast_ref::<GetItemOutput>().and_then(|get| get.item.as_ref());
     get.or_else(|| output.downcast_ref::<UpdateItemOutput>().and_then(|update| update.attributes.as_ref()))

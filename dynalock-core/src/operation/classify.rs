@@ -18,42 +18,34 @@ use crate::{
     error::{InvalidSetting, Misconfigured, Refusal, Unavailable},
 };
 
-/// The failure of a request. Each variant of `Failure` stands for one reaction of the retry loop.
 pub(crate) enum Failure {
-    /// The condition of the write was false. `Condition` contains the item that DynamoDB returned
+    /// The condition of the write was false. The field contains the item that DynamoDB returned
     /// with the refusal.
     Condition(Option<Item>),
-    /// DynamoDB cancelled a transaction, with a reason for each action of the transaction.
     Cancelled(ActionReasons),
-    /// DynamoDB remembers a transaction with the token of the request but with other content, so
-    /// the retry loop stops.
+    /// DynamoDB remembers a transaction with the same token but with other content.
     TokenReused,
-    /// Another transaction is running on an item of the request, so the retry loop sends the
-    /// request again.
+    /// Another transaction is running on an item of the request.
     Contention(Refusal),
-    /// DynamoDB throttled the request, so the retry loop waits, and then sends the request again.
+    /// DynamoDB throttled the request.
     Capacity(Refusal),
-    /// The request never reached the server, so the retry loop waits, and then sends the request
-    /// again.
+    /// The request never reached the server.
     Unsent(Unavailable),
-    /// An earlier attempt of the same request is still running, so the retry loop repeats the
-    /// request with the same token. The outcome is unknown.
+    /// An earlier attempt of the same transaction is still running, so the outcome of the
+    /// transaction is unknown.
     InProgress(Refusal),
-    /// DynamoDB may or may not have applied the write. The retry loop sends a write with an unknown
-    /// outcome again, with the same write id.
+    /// DynamoDB may or may not have applied the write.
     Ambiguous(Unavailable),
-    /// The configuration of the client is wrong, and the client cannot send any request, so the
-    /// retry loop stops.
+    /// The configuration of the client is wrong, and the client cannot send any request.
     Misconfigured(Misconfigured),
     /// The program has set a limit of the call, for example the number of attempts, to an invalid
-    /// value, so the retry loop stops.
+    /// value.
     InvalidSetting(InvalidSetting),
-    /// The request would exceed the capacity budget of the call, so the library did not send the
-    /// request, and the retry loop stops.
+    /// The library did not send the request, because the request would exceed the budget of the
+    /// call.
     OverBudget(OverBudget),
-    /// The table of the request does not exist, so the retry loop stops.
     NoTable,
-    /// DynamoDB refused the request, and would refuse each retry, so the retry loop stops.
+    /// DynamoDB refused the request, and would refuse each retry.
     Permanent(Refusal),
 }
 
@@ -64,14 +56,10 @@ impl Failure {
         matches!(self, Self::Ambiguous(_) | Self::InProgress(_))
     }
 
-    /// Returns the failure of a request that exceeded its timeout. DynamoDB may have applied a
-    /// request that got no answer in time.
     pub(crate) fn timeout() -> Self {
         Self::Ambiguous(Unavailable::Timeout)
     }
 
-    /// Returns the failure of a request that the SDK could not build, because of the content of the
-    /// request or the configuration of the client.
     pub(crate) fn not_constructed(error: &(dyn StdError + 'static)) -> Self {
         if let Some(over) = causes(error).find_map(|cause| cause.downcast_ref::<OverBudget>()) {
             return Self::OverBudget(*over);
@@ -82,8 +70,8 @@ impl Failure {
         }
     }
 
-    /// Converts an unknown outcome into the failure of an unsent request, for a request that never
-    /// left the SDK. DynamoDB has certainly not applied a request that never left the SDK.
+    /// Converts an unknown outcome into [`Unsent`](Self::Unsent), for a request that never left the
+    /// SDK.
     pub(crate) fn unsent(self) -> Self {
         match self {
             Self::Ambiguous(Unavailable::Connection(why)) => Self::Unsent(Unavailable::NotSent(why)),
@@ -93,28 +81,23 @@ impl Failure {
     }
 }
 
-/// The error type of one SDK operation. Some errors contain data in addition to the error code, for
-/// example an item.
 pub(crate) trait ServiceFailure: StdError + ProvideErrorMetadata + RequestId + Send + Sync + 'static {
     /// Returns the failure for an error that contains data, for example the item that made a
-    /// condition false. Returns `None` for an error that contains only an error code.
+    /// condition false. Returns `None` if the error code alone decides the failure.
     fn modelled(&mut self) -> Option<Failure> {
         None
     }
 }
 
-/// Returns the failure for an error of the SDK. The returned failure decides how the retry loop
-/// reacts.
 pub(crate) fn classify<E: ServiceFailure>(error: SdkError<E, HttpResponse>) -> Failure {
     match error {
         SdkError::ConstructionFailure(_) => Failure::not_constructed(&error),
-        // DynamoDB may have applied the request before the timeout of the SDK ended the wait for
-        // the reply.
+        // DynamoDB may have applied the request before the timeout.
         SdkError::TimeoutError(_) => Failure::timeout(),
         SdkError::DispatchFailure(failure) => dispatch(&failure),
         SdkError::ResponseError(context) => {
-            // `into_source` takes the cause out of the error type of the SDK, so that `unreadable`
-            // can search the cause for `EmptyAnswer`.
+            // `into_source` takes the cause out of the SDK's error type. The function `unreadable`
+            // can then search the cause for `EmptyAnswer`.
             let source = SdkError::<E, _>::ResponseError(context).into_source();
             let reason = source.map_or_else(|_| "no reason given".into(), |source| unreadable(source.as_ref()));
             Failure::Ambiguous(Unavailable::Unreadable(reason.into()))
@@ -123,15 +106,14 @@ pub(crate) fn classify<E: ServiceFailure>(error: SdkError<E, HttpResponse>) -> F
             let status = context.raw().status().as_u16();
             service(status, context.into_err())
         }
-        // A later version of the SDK may add variants to `SdkError`. If the SDK reports an unknown
-        // failure, DynamoDB may have applied the request.
+        // A later version of the SDK may add variants to `SdkError`. After an unknown error of the
+        // SDK, DynamoDB may have applied the request.
         unknown => Failure::Ambiguous(Unavailable::Unreadable(chain(&unknown).into())),
     }
 }
 
-/// The error for a response without a body. The shortest response body of DynamoDB is `{}`. If the
-/// body of a response is empty, a proxy has truncated the response, or has answered instead of
-/// DynamoDB.
+/// The error for a response without a body. The shortest response body of DynamoDB is `{}`, so an
+/// empty body comes from a proxy or was truncated.
 #[derive(Debug, thiserror::Error)]
 #[error("it has no content")]
 pub(crate) struct EmptyAnswer;
@@ -142,13 +124,13 @@ fn unreadable(error: &(dyn StdError + 'static)) -> String {
 }
 
 fn dispatch(failure: &DispatchFailure) -> Failure {
-    // If the failure contains no error of the SDK's HTTP connector, the library cannot know whether
-    // the SDK has sent the request.
+    // Without an error of the HTTP connector, the library cannot know whether the SDK has sent the
+    // request.
     let Some(error) = failure.as_connector_error() else {
         return Failure::Ambiguous(Unavailable::Connection("no reason given".into()));
     };
-    // The check for a refused connection comes before the check for a timeout, because only a
-    // refused connection proves that DynamoDB did not receive the request.
+    // Only a refused connection proves that DynamoDB did not receive the request, so this check
+    // comes before the check for a timeout.
     let mut io_errors = causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>());
     if io_errors.any(|cause| cause.kind() == io::ErrorKind::ConnectionRefused) {
         return Failure::Unsent(Unavailable::Refused);
@@ -162,8 +144,8 @@ fn dispatch(failure: &DispatchFailure) -> Failure {
     if failure.is_timeout() {
         return Failure::timeout();
     }
-    // The HTTP client failed before it had a connection, so the request was not sent. The type of
-    // the error is private, so the code compares the text of the error.
+    // The HTTP client had no connection, so the request was not sent. The type of the HTTP client's
+    // error is private, so the code compares the text of the error.
     if causes(error).any(|cause| cause.to_string() == "client error (Connect)") {
         return Failure::Unsent(Unavailable::Connection(chain(error).into()));
     }
@@ -175,8 +157,7 @@ fn dispatch(failure: &DispatchFailure) -> Failure {
 ///
 /// The SDK and its HTTP client keep most of their error types private, so `misconfigured` compares
 /// the texts of errors. The test `faults::configuration` checks that the SDK still returns the
-/// expected error texts. If a new version of the SDK changes an error text, the library retries the
-/// request until the deadline, and only then reports an error.
+/// expected texts. If the SDK changes a text, the library retries the request until the deadline.
 fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
     const NO_IDENTITY: &str = "no identity resolver";
     const NO_REGION: [&str; 3] = ["Missing Region", "missing signing region", "invalid value for field: `region`"];
@@ -190,14 +171,13 @@ fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
             Some(CredentialsError::CredentialsNotLoaded(_) | CredentialsError::InvalidConfiguration(_)) => {
                 return Some(Misconfigured::Credentials(why()));
             }
-            // A credentials provider that failed or timed out may succeed at the next attempt, so
-            // the failure is not permanent.
+            // A credentials provider that failed or timed out may succeed at the next attempt.
             Some(_) => return None,
             None => {}
         }
         if text.contains(NO_IDENTITY) {
-            // The message of the SDK gives advice to authors of the SDK, so the code replaces the
-            // message by a text for users.
+            // The message of the SDK addresses the SDK's own authors, so a text for users replaces
+            // the message.
             return Some(Misconfigured::Credentials("the configuration has no provider".into()));
         }
         if NO_REGION.iter().any(|known| text.contains(known)) {
@@ -206,8 +186,8 @@ fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
         if cause.is::<HttpError>() || text.starts_with(NO_SCHEME) {
             return Some(Misconfigured::Endpoint(why()));
         }
-        // A name server that does not answer may answer later. A host name that does not exist is
-        // an error of the configuration.
+        // A name server without an answer may answer later. An unknown host name is an error of the
+        // configuration.
         (text.contains(NO_ADDRESS) && !text.contains(FOR_NOW)).then(|| Misconfigured::Host(why()))
     })
 }
@@ -219,8 +199,8 @@ fn service<E: ServiceFailure>(status: u16, mut error: E) -> Failure {
         return failure;
     }
     let refusal = refusal(&error);
-    // The code checks the HTTP statuses 2xx, 408 and 5xx before the error code: with one of these
-    // statuses, DynamoDB may have applied the write.
+    // With the HTTP statuses 2xx, 408 and 5xx, DynamoDB may have applied the write, so the status
+    // decides before the error code.
     match (refusal.code(), status) {
         (_, 200..300) => Failure::Ambiguous(Unavailable::Unreadable(chain(&error).into())),
         (_, TIMEOUT | 500..) => Failure::Ambiguous(Unavailable::Server(refusal)),
@@ -234,7 +214,6 @@ fn service<E: ServiceFailure>(status: u16, mut error: E) -> Failure {
     }
 }
 
-/// Returns a [`Refusal`] with the reason why the SDK could not build the request.
 pub(super) fn not_constructed(error: &(dyn StdError + 'static)) -> Refusal {
     Refusal::new("the request could not be made", chain(error), None)
 }
@@ -248,7 +227,7 @@ pub(crate) fn refusal<E: ProvideErrorMetadata + RequestId>(error: &E) -> Refusal
 }
 
 /// Returns the texts of an error and of its causes. `chain` leaves out each text with a brace,
-/// because the SDK's texts with a brace may contain a whole request with its item.
+/// because such a text may contain a whole request with its item.
 fn chain(error: &(dyn StdError + 'static)) -> String {
     let texts: Vec<_> = causes(error).map(ToString::to_string).filter(|text| !text.contains('{')).collect();
     texts.join(": ")

@@ -5,7 +5,6 @@ use aws_sdk_dynamodb::{Client, operation::get_item::GetItemError};
 use super::classify::{Failure, ServiceFailure, classify};
 use crate::{codec::Item, telemetry::request};
 
-/// A GetItem request for one key.
 pub(crate) struct GetItem {
     pub(crate) table: Arc<str>,
     pub(crate) key: Item,

@@ -13,42 +13,37 @@ use super::{
 };
 use crate::{codec::Item, error::Refusal, telemetry::request};
 
-/// A BatchGetItem on one table. A BatchGetItem of the library reads each item strongly
-/// consistently, but DynamoDB may read the items at different moments.
+/// A BatchGetItem on one table, with strongly consistent reads. DynamoDB may read the items at
+/// different moments.
 pub(crate) struct GetMany {
     pub(crate) table: Arc<str>,
-    /// The keys of the request: at most 100 different keys.
+    /// At most [`MOST`](Self::MOST) different keys.
     pub(crate) keys: Vec<Item>,
 }
 
 impl GetMany {
-    /// The maximum number of keys in one BatchGetItem.
     pub(crate) const MOST: usize = 100;
 
-    /// Removes up to 100 keys from `unread`, and returns a request for these keys.
     pub(crate) fn taking_from(table: &Arc<str>, unread: &mut Vec<Item>) -> Self {
         let keys = unread.split_off(unread.len().saturating_sub(Self::MOST));
         Self { table: Arc::clone(table), keys }
     }
 
-    /// Returns the items that DynamoDB has read, in any order, and the keys that DynamoDB has not
-    /// processed.
+    /// Returns the items in any order, and the keys that DynamoDB has not processed.
     pub(crate) async fn send(&self, client: &Client) -> Result<(Vec<Item>, Vec<Item>), Failure> {
         let keys = KeysAndAttributes::builder().set_keys(Some(self.keys.clone())).consistent_read(true);
         let keys = keys.build().map_err(|error| Failure::not_constructed(&error))?;
         let get = client.batch_get_item().request_items(&*self.table, keys);
         let output = request("BatchGetItem", &self.table, pin!(get.send())).await.map_err(classify)?;
-        // The answer of DynamoDB contains the name or the ARN of the table. A BatchGetItem of the
-        // library names only one table, so all items in the answer are items of this table.
+        // The answer contains the name or the ARN of the table. A BatchGetItem of the library names
+        // only one table, so the code ignores the name in the answer.
         let items = output.responses.into_iter().flatten().flat_map(|(_, items)| items).collect();
         let left = output.unprocessed_keys.into_iter().flatten().flat_map(|(_, keys)| keys.keys).collect();
         Ok((items, left))
     }
 }
 
-/// A TransactGetItems request. DynamoDB reads all items of a TransactGetItems at the same moment.
 pub(crate) struct TransactGet {
-    /// The table and the key of each item.
     pub(crate) item_refs: Vec<(Arc<str>, Item)>,
 }
 
@@ -57,7 +52,6 @@ impl TransactGet {
         table_names(self.item_refs.iter().map(|(table, _)| table))
     }
 
-    /// Sends the request, and returns the items in the order of the keys.
     pub(crate) async fn send(&self, client: &Client) -> Result<Vec<Option<Item>>, Failure> {
         let get = |(table, key): &(Arc<str>, Item)| {
             let get = Get::builder().table_name(&**table).set_key(Some(key.clone())).build()?;
@@ -68,8 +62,8 @@ impl TransactGet {
         let get = client.transact_get_items().set_transact_items(Some(gets));
         let output = request("TransactGetItems", &self.tables(), pin!(get.send())).await.map_err(classify)?;
         let items: Vec<_> = output.responses.unwrap_or_default().into_iter().map(|response| response.item).collect();
-        // Only the position of an item in the answer shows its key. The library refuses an answer
-        // with a wrong number of items.
+        // Only the position of an item in the answer shows its key, so the number of items must be
+        // right.
         match items.len() == self.item_refs.len() {
             true => Ok(items),
             false => {
@@ -83,8 +77,8 @@ impl TransactGet {
 impl ServiceFailure for BatchGetItemError {}
 
 impl ServiceFailure for TransactGetItemsError {
-    /// Returns the most severe reason of a cancelled transaction as the failure. A TransactGetItems
-    /// has no conditions, so no cancellation reason contains an item.
+    /// Returns the most severe reason of a cancelled transaction as the failure. No reason contains
+    /// an item, because a TransactGetItems has no conditions.
     fn modelled(&mut self) -> Option<Failure> {
         let whole = refusal(self);
         let Self::TransactionCanceledException(cancelled) = self else { return None };

@@ -9,7 +9,6 @@ use aws_sdk_dynamodb::{
 use super::classify::{Failure, ServiceFailure, classify};
 use crate::{codec::Item, telemetry::request};
 
-/// The settings of a Query or a Scan that are the same for all pages.
 pub(crate) struct PageRequest {
     pub(crate) table: Arc<str>,
     pub(crate) index: Option<&'static str>,
@@ -21,7 +20,6 @@ pub(crate) struct PageRequest {
     pub(crate) consistent: bool,
 }
 
-/// The kind of the request for a page: a Query or a Scan.
 pub(crate) enum Access {
     /// A Query of one partition.
     Query { condition: String, forward: bool },
@@ -29,37 +27,31 @@ pub(crate) enum Access {
     Scan,
 }
 
-/// The content of a page: whole items, some attributes of each item, or only a count.
 #[derive(Clone)]
 pub(crate) enum Selection {
-    /// The page contains all attributes of each item in the table or index.
+    /// All attributes of each item in the table or index.
     Attributes,
-    /// The page contains only the attributes of a projection expression.
+    /// The attributes of a projection expression.
     Projection(String),
-    /// The page contains only the number of items.
+    /// Only the number of items.
     Count,
 }
 
-/// The key after which a page begins, and the limits of the page.
 #[derive(Clone, Default)]
 pub(crate) struct PageStart {
-    /// The key of the last item before the page, or `None` for the first page.
     pub(crate) after: Option<Item>,
-    /// The maximum number of items that DynamoDB evaluates for the page. DynamoDB counts the items
-    /// before DynamoDB applies the filter.
+    /// The maximum number of items that DynamoDB reads for the page, before DynamoDB applies the
+    /// filter.
     pub(crate) limit: Option<i32>,
-    /// The segment of a parallel scan, or `None` if the read is not a parallel scan.
     pub(crate) segment: Option<Segment>,
 }
 
-/// One segment of a parallel scan.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Segment {
     pub(crate) number: i32,
     pub(crate) of: i32,
 }
 
-/// DynamoDB's answer to the request for one page of a query or a scan.
 #[derive(Default)]
 pub(crate) struct ItemPage {
     pub(crate) items: Vec<Item>,
@@ -68,12 +60,11 @@ pub(crate) struct ItemPage {
     pub(crate) next: Option<Item>,
 }
 
-/// Sets the parameters that Query and Scan share, sends the request, and reads the answer. `page`
-/// is a macro, because the SDK's builders of Query and Scan have no common trait.
+/// Sends the request for a page. `page` is a macro, because the SDK's builders of Query and Scan
+/// have no common trait.
 macro_rules! page {
     ($name:literal, $builder:expr, $request:ident, $start:ident) => {{
-        // If a request has no projection, DynamoDB returns all attributes that the table or the
-        // index holds.
+        // Without a projection, DynamoDB returns all attributes that the table or the index holds.
         let (projection, select) = match &$request.selection {
             Selection::Attributes => (None, None),
             Selection::Projection(text) => (Some(text.clone()), None),
@@ -94,8 +85,8 @@ macro_rules! page {
         Ok(ItemPage {
             items: output.items.unwrap_or_default(),
             count: usize::try_from(output.count).unwrap_or_default(),
-            // A request with an empty start key would read the first page again, so an empty key in
-            // an answer ends the read.
+            // A request with an empty start key would read the first page again, so an empty key
+            // ends the read.
             next: output.last_evaluated_key.filter(|key| !key.is_empty()),
         })
     }};

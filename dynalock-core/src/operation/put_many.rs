@@ -9,18 +9,17 @@ use aws_sdk_dynamodb::{
 use super::classify::{Failure, ServiceFailure, classify};
 use crate::{codec::Item, error::Unavailable, telemetry::request};
 
-/// A `BatchWriteItem` of puts in one table. The puts of a `BatchWriteItem` have no conditions.
+/// A `BatchWriteItem` of puts in one table. The puts have no conditions.
 pub(crate) struct PutMany {
     pub(crate) table: Arc<str>,
-    /// The items of the request: at most 25 items with different keys.
+    /// At most [`MOST`](Self::MOST) items with different keys.
     pub(crate) items: Vec<Item>,
 }
 
 impl PutMany {
-    /// The maximum number of items in one `BatchWriteItem`.
     pub(crate) const MOST: usize = 25;
 
-    /// Sends the request. Returns the items that DynamoDB has not written yet, in any order.
+    /// Returns the items that DynamoDB has not written yet, in any order.
     pub(crate) async fn send(self, client: &Client) -> Result<Vec<Item>, Failure> {
         const NO_PUT: &str = "an unprocessed item is no put";
         let put = |item| {
@@ -31,8 +30,8 @@ impl PutMany {
         let puts = puts.map_err(|error: aws_sdk_dynamodb::error::BuildError| Failure::not_constructed(&error))?;
         let write = client.batch_write_item().request_items(&*self.table, puts);
         let output = request("BatchWriteItem", &self.table, pin!(write.send())).await.map_err(classify)?;
-        // The answer of DynamoDB contains the name or the ARN of the table. A `BatchWriteItem` of
-        // the library names only one table, so all unprocessed items are items of this table.
+        // The answer contains the name or the ARN of the table. A `BatchWriteItem` of the library
+        // names only one table, so the code ignores the name in the answer.
         let left = output.unprocessed_items.into_iter().flatten().flat_map(|(_, left)| left);
         let left = left.map(|write| write.put_request.map(|put| put.item));
         left.collect::<Option<_>>().ok_or_else(|| Failure::Ambiguous(Unavailable::Unreadable(NO_PUT.into())))

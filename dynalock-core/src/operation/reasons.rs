@@ -3,15 +3,14 @@ use aws_sdk_dynamodb::types::CancellationReason;
 use super::classify::Failure;
 use crate::error::{ActionReason, CancellationClass, Refusal};
 
-/// The reasons of a cancelled transaction: one reason for each action, in the order of the actions.
+/// The reasons are in the order of the actions of the transaction.
 pub(crate) struct ActionReasons {
     reasons: Vec<ActionReason>,
     whole: Refusal,
 }
 
 impl ActionReasons {
-    /// Parses the reasons of a cancelled transaction. `whole` is the error of the whole
-    /// transaction.
+    /// `whole` is the error of the whole transaction.
     pub(super) fn read(reasons: Option<Vec<CancellationReason>>, whole: Refusal) -> Self {
         let reasons = reasons.unwrap_or_default().into_iter().map(|reason| read(reason, &whole)).collect();
         Self { reasons, whole }
@@ -25,41 +24,31 @@ impl ActionReasons {
         self.reasons
     }
 
-    /// Returns `true` if a retry of the transaction may succeed. A retry of a cancelled transaction
-    /// may succeed if contention and a lack of capacity are the only reasons for the cancellation.
+    /// Returns `true` if contention and a lack of capacity are the only causes of the cancellation.
     pub(crate) fn pass(&self) -> bool {
         CancellationClass::may_pass(self.reasons.iter().filter_map(ActionReason::class))
     }
 
-    /// Returns the index of the first action whose key attributes differ from the key attributes of
-    /// the table.
     pub(crate) fn key_schema(&self) -> Option<usize> {
         self.reasons.iter().position(|reason| reason.refusal.is_of_key_schema())
     }
 
-    /// Returns `true` if a condition of the transaction was false, and no action failed for a
-    /// permanent reason.
     pub(crate) fn show_conflicts(&self) -> bool {
         let has = |class| self.reasons.iter().any(|reason| reason.class() == Some(class));
         has(CancellationClass::Conflict) && !has(CancellationClass::Permanent)
     }
 
-    /// Returns `true` if the transaction was cancelled only because of other transactions on the
-    /// same items.
     pub(crate) fn are_contention(&self) -> bool {
         let classes = self.reasons.iter().filter_map(ActionReason::class);
         CancellationClass::of(classes) == CancellationClass::Contention
     }
 
-    /// Returns `true` if a lack of capacity is one of the reasons for the cancellation.
     pub(crate) fn lack_capacity(&self) -> bool {
         self.reasons.iter().any(|reason| reason.class() == Some(CancellationClass::Capacity))
     }
 
-    /// Returns the most severe cancellation reason as the failure of the whole request.
     pub(crate) fn into_failure(self) -> Failure {
         let worst = self.reasons.into_iter().max_by_key(|reason| reason.class().map_or(0, severity));
-        // If DynamoDB sent no reasons, the failure contains the error of the whole transaction.
         let Some(worst) = worst else { return Failure::Permanent(self.whole) };
         let class = worst.class();
         let ActionReason { refusal, item } = worst;
@@ -72,8 +61,6 @@ impl ActionReasons {
     }
 }
 
-/// Returns the severity of a cancellation reason as a number. If a transaction has several
-/// cancellation reasons, the most severe reason decides how the retry loop reacts.
 fn severity(class: CancellationClass) -> u8 {
     match class {
         CancellationClass::Contention => 1,
@@ -83,10 +70,8 @@ fn severity(class: CancellationClass) -> u8 {
     }
 }
 
-/// Parses the cancellation reason of one action. `whole` is the error of the whole transaction.
 fn read(reason: CancellationReason, whole: &Refusal) -> ActionReason {
-    // A cancellation reason without a message gets the message of the whole transaction, which
-    // lists the codes of all reasons.
+    // The message of the whole transaction lists the codes of all reasons.
     let message = reason.message.unwrap_or_else(|| whole.message().to_owned());
     let request_id = whole.request_id().map(str::to_owned);
     ActionReason { refusal: Refusal::new(reason.code.unwrap_or_default(), message, request_id), item: reason.item }

@@ -22,14 +22,12 @@ use crate::{
     telemetry,
 };
 
-/// The settings of a new table.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TableSettings {
     pub(crate) billing: Billing,
     pub(crate) protection: DeletionProtection,
 }
 
-/// The billing of a table and of the table's global indexes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) enum Billing {
     #[default]
@@ -48,8 +46,7 @@ pub enum DeletionProtection {
     On,
 }
 
-/// Sends a CreateTable request with the key and the indexes that the struct declares. Returns
-/// `false` if the table already exists.
+/// Returns `false` if the table already exists.
 pub(crate) async fn create_table(
     client: &Client,
     table: &Arc<str>,
@@ -84,8 +81,8 @@ fn request(
         .set_provisioned_throughput(throughput.clone())
         .set_deletion_protection_enabled((protection == DeletionProtection::On).then_some(true))
         .set_key_schema(Some(key_schema(model.key_attributes())?));
-    // One attribute may be part of several keys. The map removes duplicates, because DynamoDB
-    // refuses a CreateTable that defines an attribute twice.
+    // One attribute may be part of several keys, but DynamoDB refuses a CreateTable that defines an
+    // attribute twice.
     let of_indexes = model.indexes.iter().flat_map(IndexModel::key_attributes);
     let defined: BTreeMap<_, _> =
         model.key_attributes().chain(of_indexes).map(|key| (key.name, key.key_type)).collect();
@@ -128,14 +125,12 @@ fn projection(projection: model::Projection) -> Projection {
     Projection::builder().projection_type(kind).set_non_key_attributes(names).build()
 }
 
-/// Sends a DescribeTable request, and returns the description of the table.
 pub(crate) async fn describe_table(client: &Client, table: &Arc<str>) -> Result<Option<TableDescription>, Failure> {
     let request = client.describe_table().table_name(&**table);
     telemetry::request("DescribeTable", table, pin!(request.send())).await.map(|output| output.table).map_err(classify)
 }
 
-/// Sends a DescribeTimeToLive request. Returns the attribute that contains the time to live, or
-/// `None` if time to live is off.
+/// Returns the attribute that contains the time to live, or `None` if time to live is off.
 pub(crate) async fn describe_time_to_live(client: &Client, table: &Arc<str>) -> Result<Option<String>, Failure> {
     let request = client.describe_time_to_live().table_name(&**table);
     let described = telemetry::request("DescribeTimeToLive", table, pin!(request.send())).await.map_err(classify)?;
@@ -146,7 +141,6 @@ pub(crate) async fn describe_time_to_live(client: &Client, table: &Arc<str>) -> 
     }))
 }
 
-/// Sends an UpdateTimeToLive request that switches time to live on.
 pub(crate) async fn switch_time_to_live_on(
     client: &Client,
     table: &Arc<str>,

@@ -15,28 +15,24 @@ use crate::{error::Refusal, telemetry::request};
 
 const NAME: &str = "TransactWriteItems";
 
-/// A TransactWriteItems request. Each retry of the request has the same bytes as the first attempt.
-/// DynamoDB Local compares the bytes of requests with the same token. If a retry sends the members
-/// of a JSON map in a different order than the first attempt, DynamoDB Local refuses the retry.
+/// A TransactWriteItems request, whose retries have the same bytes as the first attempt. DynamoDB
+/// Local compares the bytes of requests with the same token, and refuses a retry with another order
+/// of the members of a JSON map.
 pub(crate) struct Transact {
-    /// The actions of the transaction, or `None` after the first attempt, which moves the large
-    /// actions into the request.
+    /// `None` after the first attempt, which moves the large actions into the request.
     actions: Mutex<Option<Vec<TransactWriteItem>>>,
-    /// The table name of each action of the transaction.
     tables: Vec<Arc<str>>,
     /// The ClientRequestToken, or `None` if the SDK generates the token.
     token: Option<String>,
-    /// The body of the request, which the first attempt stores for the retries.
     body: Body,
-    /// The estimated capacity of each action, if the program measures the cost of the call.
     shares: Mutex<Vec<Share>>,
 }
 
 impl Transact {
     pub(crate) fn new(writes: impl IntoIterator<Item = Write>, token: Option<String>) -> Result<Self, Refusal> {
         let writes = writes.into_iter();
-        // An action of the SDK takes more than a kilobyte of memory. The lists get their final
-        // capacity at once, because a growing list would copy the actions.
+        // An action of the SDK takes more than a kilobyte, and a growing list would copy the
+        // actions.
         let (count, _) = writes.size_hint();
         let (mut tables, mut actions) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for write in writes {
@@ -54,8 +50,7 @@ impl Transact {
         self.tables.len()
     }
 
-    /// Sends the transaction. A [`Failure::Cancelled`] has one reason for each action, in the order
-    /// of the actions.
+    /// A [`Failure::Cancelled`] has exactly one reason for each action.
     pub(crate) async fn send(&self, client: &Client) -> Result<(), Failure> {
         let unsent = self.actions.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.meter(unsent.as_deref());
@@ -70,12 +65,13 @@ impl Transact {
                 let body = self.body.clone();
                 let write = client.transact_write_items().customize();
                 // The first attempt has moved the actions out of `Transact`, so the SDK builds an
-                // empty request for a retry. The stored body replaces the empty body before the SDK
-                // signs the request.
+                // empty request. The stored body replaces the empty body before the SDK signs the
+                // request.
                 let write = write.mutate_request(move |request| body.put_into(request));
                 request(NAME, &table_names(&self.tables), pin!(write.send())).await
             }
-            // The SDK builds the body before its first await, so a first attempt always stores it.
+            // The SDK builds the body before its first await, so a first attempt always stores the
+            // body.
             None => {
                 const LOST: &str = "its content was lost before it was sent";
                 return Err(Failure::Permanent(Refusal::new("the request could not be made", LOST, None)));
@@ -83,8 +79,7 @@ impl Transact {
         };
         match sent.map_err(classify) {
             Ok(_) => Ok(()),
-            // DynamoDB returns one cancellation reason for each action, in the order of the
-            // actions. The library refuses an answer with a different number of reasons.
+            // The position of a reason shows its action, so the number of reasons must be right.
             Err(Failure::Cancelled(reasons)) if reasons.as_slice().len() != self.tables.len() => {
                 let (actions, reasons) = (self.tables.len(), reasons.as_slice().len());
                 let message = format!("{actions} actions were cancelled with {reasons} reasons");
@@ -94,11 +89,10 @@ impl Transact {
         }
     }
 
-    /// Estimates the capacity of each action, if the program measures the cost of the call. The
-    /// estimates are kept for the retries, which have no actions.
+    /// Estimates the capacity of each action, and keeps the estimates for the retries, which have
+    /// no actions.
     fn meter(&self, unsent: Option<&[TransactWriteItem]>) {
-        // If the library sends the request without `Attempts`, the request has no `IN_FLIGHT`
-        // value, and the library does not measure the cost of the request.
+        // Only `Attempts` sets `IN_FLIGHT`. The library does not measure other requests.
         let _ = IN_FLIGHT.try_with(|in_flight| {
             let Some(metered) = &in_flight.metered else { return };
             let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
@@ -110,7 +104,7 @@ impl Transact {
     }
 }
 
-/// Returns the sorted names of all tables of a request, without duplicates.
+/// The names are sorted, without duplicates.
 pub(crate) fn table_names<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Arc<str> {
     let mut names: Vec<&Arc<str>> = Vec::new();
     for table in all {
@@ -118,7 +112,8 @@ pub(crate) fn table_names<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Ar
             names.push(table);
         }
     }
-    // The names are a label of a metric, and the label must not depend on the order of the tables.
+    // The names are the label of a metric, and the label must not depend on the order of the
+    // tables.
     names.sort_unstable();
     match names[..] {
         [only] => Arc::clone(only),

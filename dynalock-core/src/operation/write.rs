@@ -16,40 +16,30 @@ use super::{
 };
 use crate::{codec::Item, expression::Placeholders, telemetry::request};
 
-/// One write of an item, with all parameters of the request.
 #[derive(Clone)]
 pub(crate) struct Write {
     pub(crate) table: Arc<str>,
     pub(crate) key: Item,
     pub(crate) action: Action,
-    /// The condition of the write, or `None` for a write without a condition.
     pub(crate) condition: Option<String>,
     pub(crate) names: Option<HashMap<String, String>>,
     pub(crate) values: Option<Item>,
 }
 
-/// The kind of a write, and the data of the write.
 #[derive(Clone)]
 pub(crate) enum Action {
-    /// A PutItem of a whole item.
     Put(Item),
-    /// An UpdateItem with an update expression.
     Update(String),
-    /// An UpdateItem with the update expression of a patch. If the patch is sent as a single
-    /// request, DynamoDB returns the item after the patch.
+    /// An UpdateItem by a patch. For a single request, DynamoDB returns the item after the patch.
     Patch(String),
-    /// An UpdateItem of a lease row with the given update expression. If the update is sent as a
-    /// single request, DynamoDB returns the lease row as it was before the update.
+    /// An UpdateItem of a lease row. For a single request, DynamoDB returns the lease row before
+    /// the update.
     RowUpdate(String),
-    /// A DeleteItem of the whole item.
     Delete,
-    /// A ConditionCheck. A check writes nothing, but the transaction fails if the condition is
-    /// false.
     Check,
 }
 
-/// Sets the parameters that all kinds of writes have, both as single requests and as actions of a
-/// transaction. `conditional` is a macro, because the builders of the SDK have no common trait.
+/// `conditional` is a macro, because the builders of the SDK have no common trait.
 macro_rules! conditional {
     ($builder:expr, $write:ident) => {
         $builder
@@ -73,9 +63,8 @@ impl Write {
         Self { table: Arc::clone(table), key, action, condition, names, values }
     }
 
-    /// Sends the write as a single request. For [`Action::Patch`], returns the item after the
-    /// patch. For [`Action::RowUpdate`], returns the lease row before the update. Returns `None`
-    /// for a put, an [`Action::Update`], a delete or a check.
+    /// Sends the write as a single request, and returns the item that [`Action::Patch`] or
+    /// [`Action::RowUpdate`] asks for. Returns `None` for all other actions.
     pub(crate) async fn send(self, client: &Client) -> Result<Option<Item>, Failure> {
         let returned = match self.action {
             Action::Patch(_) => Some(ReturnValue::AllNew),
@@ -107,7 +96,6 @@ impl Write {
         sent.map(|()| None)
     }
 
-    /// Returns placeholders with numbers that the expressions of the write do not use yet.
     pub(crate) fn placeholders(&self) -> Placeholders {
         let names = self.names.as_ref().map_or(0, HashMap::len);
         let values = self.values.as_ref().map_or(0, HashMap::len);
@@ -118,8 +106,8 @@ impl Write {
     /// must come from [`placeholders`](Self::placeholders) of the same write.
     pub(crate) fn require(&mut self, condition: &str, names: Option<HashMap<String, String>>, values: Option<Item>) {
         self.condition = Some(match self.condition.take() {
-            // DynamoDB refuses redundant parentheses, so the code adds no parentheses. A condition
-            // with `OR` already has parentheses.
+            // DynamoDB refuses redundant parentheses. A condition with `OR` already has
+            // parentheses.
             Some(own) => format!("{own} AND {condition}"),
             None => condition.to_owned(),
         });

@@ -80,8 +80,7 @@ pub struct Transaction {
 /// A committed transaction, with the values that the operations of the transaction have written.
 pub struct Committed {
     transaction: TransactionId,
-    /// The results of the operations, in the order of the operations. An element is `None` after
-    /// [`get`](Self::get) has returned its result.
+    /// An element is `None` after [`get`](Self::get) has returned the result of the operation.
     outputs: Mutex<Vec<Option<OperationOutput>>>,
 }
 
@@ -536,9 +535,8 @@ impl Transaction {
         let (token, mut stamps) = token_and_stamps(token, &mut attempts);
         let known = known_id(&stamps);
         let mut operations = resolve(&mut attempts, id, pending, known).await?;
-        // If an item that the program has read contains the write id of the transaction, an earlier
-        // call committed a transaction with the same token. DynamoDB may have forgotten the token
-        // and could apply the transaction a second time, so the call ends without a write.
+        // DynamoDB may have forgotten the token of an earlier commit, and could apply the
+        // transaction a second time.
         refuse_committed(&attempts, &operations, known)?;
         let assembly = assemble(&operations, &mut stamps)?;
         let commit = Commit {

@@ -1,5 +1,5 @@
-//! The commit of a transaction. The commit sends the TransactWriteItems request, and interprets
-//! DynamoDB's answer.
+//! The commit of a transaction: sends the TransactWriteItems request, and interprets the answer of
+//! DynamoDB.
 
 use std::{mem, sync::Arc, time::Duration};
 
@@ -25,38 +25,33 @@ use crate::{
     },
 };
 
-/// The next step of a commit that DynamoDB has refused because of another running transaction.
-/// `AfterContention` applies only if the outcome of each attempt is known.
+/// The next step after a refusal because of another running transaction, if the outcome of each
+/// attempt is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterContention {
-    /// The commit sends the refused request again, with the same ClientRequestToken.
     SendAgain,
-    /// After a pause, the commit returns the refusal to the unit of work, which runs its closure
-    /// again with new reads. A repeated request would probably fail, because another running
-    /// transaction may change an item that the request checks.
+    /// After a pause, the unit of work runs its closure again with new reads. A repeated request
+    /// would probably fail, because another running transaction may change an item that the request
+    /// checks.
     ReadAgain,
 }
 
-/// The commit of a transaction. If DynamoDB refuses a request, the commit may send a request with
-/// different content and another ClientRequestToken.
 pub(super) struct Commit<'a> {
     pub(super) attempts: &'a mut Attempts,
     pub(super) transaction: TransactionId,
     pub(super) operations: &'a mut [Operation],
-    /// The request that contains the `operations` of the transaction.
     pub(super) assembly: Assembly,
     pub(super) stamps: WriteStamps,
     pub(super) token: String,
-    /// The write ids of all runs of the closure. `runs` is empty for a transaction without a closure.
+    /// The write ids of all runs of the closure. A transaction without a closure has no runs.
     pub(super) runs: &'a [WriteId],
     pub(super) after_contention: AfterContention,
-    /// Says whether DynamoDB may have applied one of the attempts to send the current request.
     pub(super) outcome: AttemptOutcome,
 }
 
 impl Commit<'_> {
-    /// Sends a transaction, and returns the state of each item after the transaction. If an expired
-    /// lease or an expired item made a condition false, `run` sends a changed request.
+    /// Returns the state of each item after the transaction. If an expired lease or an expired item
+    /// made a condition false, `run` sends a changed request.
     pub(super) async fn run(mut self) -> Result<Vec<Option<Basis>>, Error> {
         loop {
             let writes = mem::take(&mut self.assembly.writes);
@@ -66,15 +61,15 @@ impl Commit<'_> {
                 WriteResult::Applied(()) => return Ok(self.assembly.next),
                 WriteResult::Conflict(reasons) => self.after_refusal(&reasons)?,
             }
-            // The content of the next request differs from the refused request, so the next request
+            // DynamoDB refuses a remembered token with different content, so the changed request
             // needs another token.
             self.token = random::token(self.attempts.rng());
             self.assembly = assemble(self.operations, &mut self.stamps)?;
         }
     }
 
-    /// Sends the request until its outcome is known. `send` removes an expired first entry from the
-    /// queue of a lease, and then repeats the request.
+    /// Sends the request until its outcome is known. If an expired entry of a lease queue made the
+    /// request fail, `send` removes the entry and repeats the request.
     async fn send(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         loop {
             let result = self.send_until_known(request).await;
@@ -82,8 +77,8 @@ impl Commit<'_> {
                 lost_reply(WriteResult::found_out(&result));
             }
             match result {
-                // DynamoDB remembers only the tokens of committed transactions, so the commit can
-                // use the token of the refused request for the next request.
+                // DynamoDB remembers only the tokens of committed transactions, so the next request
+                // can have the same token.
                 Ok(WriteResult::Conflict(reasons)) if self.evict_expired_heads(&reasons).await? => {}
                 Err(missing @ Error::TableNotFound { .. }) => {
                     let item_refs: Vec<_> = self.operations.iter().map(|operation| &operation.item_ref).collect();
@@ -102,19 +97,17 @@ impl Commit<'_> {
         }
     }
 
-    /// Sends the request until the outcome of the request is known. Each attempt has the same
-    /// token, so DynamoDB applies the request at most once in ten minutes.
+    /// All attempts have the same token, so that DynamoDB applies the request at most once in ten
+    /// minutes.
     async fn send_until_known(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let client = self.attempts.connection().client.clone();
         self.outcome = AttemptOutcome::Known;
-        // If the call ends before its first request, its error shows that the call has written
-        // nothing.
         self.attempts.check_time()?;
         loop {
             let paused = match self.attempts.attempt_of(request.len(), Box::pin(request.send(&client))).await {
                 Ok(()) => return Ok(WriteResult::Applied(())),
                 // If no condition was false, a cancellation does not show whether DynamoDB applied
-                // an earlier attempt, so the call repeats the request.
+                // an earlier attempt.
                 Err(Failure::Cancelled(reasons)) if reasons.pass() => {
                     let (costs, contention) = (reasons.lack_capacity(), reasons.are_contention());
                     let reasons = reasons.into_vec();
@@ -132,8 +125,8 @@ impl Commit<'_> {
                 }
             };
             paused.map_err(|stop| self.outcome.end(self.attempts, &self.tables(), None, stop))?;
-            // When DynamoDB has forgotten the token, another attempt could apply a patch a second
-            // time, so the call ends.
+            // After DynamoDB has forgotten the token, another attempt could apply a patch a second
+            // time.
             let mut intents = self.operations.iter().filter_map(Operation::intent);
             if self.outcome.may_apply_twice(self.attempts) && intents.any(Intent::is_relative) {
                 return Err(self.attempts.indeterminate(&self.tables(), None, None, None));
@@ -142,10 +135,9 @@ impl Commit<'_> {
     }
 
     /// Decides whether DynamoDB applied an earlier attempt of a transaction whose last attempt was
-    /// cancelled. After a lost reply, `judge` interprets each write's cancellation reason like the
-    /// refusal of a single write with a token. If one of the written items contains the id of its
-    /// write, DynamoDB has applied the whole transaction. If the condition of one write can never
-    /// be true again, DynamoDB can never apply the transaction.
+    /// cancelled. If one of the written items contains the write id, DynamoDB has applied the whole
+    /// transaction. If the condition of one write can never be true again, DynamoDB can never apply
+    /// the transaction.
     fn judge(
         &mut self,
         request: &Transact,
@@ -158,11 +150,11 @@ impl Commit<'_> {
                     let refusal = reasons.swap_remove(index).refusal;
                     Err(mismatch(request.table(index), &refusal.after(self.attempts.spent())))
                 }
-                // The commit may send several requests with the same write id. If an item contains
-                // the write id, DynamoDB has applied a delayed duplicate of an earlier request.
+                // The commit may send several requests with the same write id, and DynamoDB may
+                // have applied a delayed duplicate of an earlier request.
                 None if !self.has_given_token() && self.shows_own_id(&reasons) => Ok(self.found_applied(&reasons)),
-                // DynamoDB has applied a delayed duplicate of an earlier run of the closure, and the
-                // result of the earlier run is gone.
+                // DynamoDB has applied a delayed duplicate of an earlier run of the closure, and
+                // the result of the earlier run is gone.
                 None if reasons.iter().any(|reason| shows_any(reason.item.as_ref(), self.runs)) => {
                     Err(self.attempts.indeterminate(&self.tables(), None, None, None))
                 }
@@ -172,9 +164,9 @@ impl Commit<'_> {
         let verdicts: Vec<_> = reasons.iter().enumerate().map(|(write, reason)| self.verdict(write, reason)).collect();
         let token_is_known = self.attempts.tokens_are_known();
         match verdicts.contains(&Verdict::Applied) {
-            // If DynamoDB had applied an attempt of the call, DynamoDB would have recognized the
-            // token and reported a success. The write id in the item comes from an earlier call
-            // with the same token.
+            // If DynamoDB had applied an attempt of the call, DynamoDB would have recognised the
+            // token and reported a success. The write id in the item therefore comes from an
+            // earlier call with the same token.
             true if token_is_known && self.has_given_token() => Ok(WriteResult::Conflict(reasons)),
             true => Ok(self.found_applied(&reasons)),
             false if token_is_known && verdicts.contains(&Verdict::Conflict) => Ok(WriteResult::Conflict(reasons)),
@@ -182,8 +174,8 @@ impl Commit<'_> {
         }
     }
 
-    /// Records that the refusal shows the write id of the transaction. An earlier request of the
-    /// commit has created each new item with another incarnation than the last request.
+    /// Records the incarnations (random ids) of the created items. An earlier request of the commit
+    /// has created the items with other incarnations than the last request.
     fn found_applied(&mut self, reasons: &[ActionReason]) -> WriteResult<(), Vec<ActionReason>> {
         for (next, position) in self.assembly.next.iter_mut().zip(&self.assembly.positions) {
             let item = reasons[position.write].item.as_ref();
@@ -195,8 +187,6 @@ impl Commit<'_> {
         WriteResult::Applied(())
     }
 
-    /// Decides from the cancellation reason of one write whether DynamoDB has applied an earlier
-    /// attempt of the transaction.
     fn verdict(&self, write: usize, reason: &ActionReason) -> Verdict {
         if shows_id(reason.item.as_ref(), self.stamps.id) {
             return Verdict::Applied;
@@ -206,14 +196,13 @@ impl Commit<'_> {
             || positions.clone().filter(|(_, position)| position.write == write).map(|(operation, _)| operation);
         let found = match (&reason.item, of_write().next()) {
             (Some(item), Some(operation)) => Some(revision_in(item, operation.item_ref.model.version)),
-            // A lease row has no version and no write ids, so the lease row does not show whether
-            // DynamoDB has applied the transaction.
+            // A lease row has no version and no write ids.
             (Some(_), None) | (None, _) => None,
         };
         let rests_on = of_write().find_map(Operation::rests_on);
         let is_refused = reason.class() == Some(CancellationClass::Conflict);
-        // If the write requires no particular state of the item, its condition can become true
-        // later, so `verdict` treats the write like a create.
+        // The condition of a write that requires no particular state of the item can become true
+        // later, like the condition of a create.
         let expected = match rests_on.filter(|_| is_refused) {
             Some(state) => Expected::Unchanged(&state.revision),
             None => Expected::Absent,
@@ -221,8 +210,8 @@ impl Commit<'_> {
         verdict(expected, self.stamps.id, Doubt::UnderToken, found.as_ref())
     }
 
-    /// Removes the first entry of a lease's queue if the entry has expired and made the transaction
-    /// fail. Returns `true` if a queue entry was removed, so that the call can repeat the request.
+    /// Removes the expired first entries of lease queues that made the transaction fail. Returns
+    /// `true` if an entry was removed.
     async fn evict_expired_heads(&mut self, reasons: &[ActionReason]) -> Result<bool, Error> {
         let mut is_evicted = false;
         for (operation, position) in self.operations.iter().zip(&self.assembly.positions) {
@@ -235,13 +224,12 @@ impl Commit<'_> {
         Ok(is_evicted)
     }
 
-    /// Returns `true` if the caller has set the token. The caller may have used the token in an
-    /// earlier call.
+    /// Returns `true` if the caller has set the token, and may have used the token in an earlier
+    /// call.
     fn has_given_token(&self) -> bool {
         self.stamps.id.repeats == Repeats::Ever
     }
 
-    /// Returns `true` if an item in the refusal contains the write id of the transaction.
     fn shows_own_id(&self, reasons: &[ActionReason]) -> bool {
         reasons.iter().any(|reason| shows_id(reason.item.as_ref(), self.stamps.id))
     }
@@ -254,18 +242,15 @@ impl Commit<'_> {
     /// the transaction if no changed request can succeed.
     fn after_refusal(&mut self, reasons: &[ActionReason]) -> Result<(), Error> {
         // An earlier call may have committed the same transaction more than ten minutes ago.
-        // DynamoDB forgets a token after ten minutes, but the items may still contain the id of the
-        // transaction's write.
+        // DynamoDB forgets the token after ten minutes, but an item may still contain the write id.
         if self.has_given_token() && self.shows_own_id(reasons) {
             return Err(already_committed(self.attempts));
         }
-        // If the caller has set a token, the commit must not send a request with different content.
+        // With a token of the caller, the commit must not send a request with different content.
         let may_pass = !self.has_given_token() && self.adapt(reasons)? == Adapted::Yes;
         if may_pass && self.attempts.may_go_on(Duration::ZERO) { Ok(()) } else { Err(self.cancelled(reasons)) }
     }
 
-    /// Changes an operation if a lease or the item has expired, or if a patch needs another update
-    /// expression for the item.
     fn adapt(&mut self, reasons: &[ActionReason]) -> Result<Adapted, Error> {
         let mut adapted = Adapted::No;
         for index in 0..self.operations.len() {
@@ -285,9 +270,8 @@ impl Commit<'_> {
         Ok(adapted)
     }
 
-    /// Returns the cancellation reason of an operation, if DynamoDB refused the transaction because
-    /// of the operation's condition on a lease. If the transaction has a guard for the lease,
-    /// `by_lease` returns the reason only for the guard's operation.
+    /// Returns the cancellation reason of an operation whose lease condition was false. If the
+    /// transaction has a guard for the lease, only the guard's operation gets the reason.
     fn by_lease<'r>(&self, index: usize, reasons: &'r [ActionReason]) -> Option<&'r ActionReason> {
         let refused = self.assembly.positions[index];
         let reason = refused.refused_lease(reasons)?;
@@ -297,8 +281,6 @@ impl Commit<'_> {
         (self.operations[index].guarded().is_some() || !is_guarded()).then_some(reason)
     }
 
-    /// Returns the error of a cancelled transaction: the error of a lease, for example
-    /// [`Error::Locked`], or [`Error::Cancelled`] with a reason for each operation.
     fn cancelled(&self, reasons: &[ActionReason]) -> Error {
         let by_lease = |index: usize| {
             let met = self.by_lease(index, reasons)?.item.as_ref();
@@ -313,9 +295,8 @@ impl Commit<'_> {
     }
 }
 
-/// Returns the cancellation reason of an operation: the reason that DynamoDB gave for the write of
-/// the item. If DynamoDB refused only the write of the lease row, and not because of a false
-/// condition, returns the reason for the lease row.
+/// Returns DynamoDB's reason for the write of the item. If DynamoDB refused only the write of the
+/// lease row, and not because of a false condition, returns the reason for the lease row.
 fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason {
     let own = &reasons[position.write];
     match position.lease.map(|lease| &reasons[lease]) {
@@ -326,8 +307,8 @@ fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason 
     }
 }
 
-/// Finds the missing table of a transaction with one read from each table of the transaction,
-/// because DynamoDB's error does not name the missing table.
+/// Finds the missing table with one read from each table, because DynamoDB's error does not name
+/// the missing table.
 pub(super) async fn which_is_missing(attempts: &mut Attempts, item_refs: &[&ItemRef], whole: Error) -> Error {
     let mut known: Vec<&Arc<str>> = Vec::new();
     for item_ref in item_refs {

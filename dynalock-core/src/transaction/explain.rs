@@ -7,16 +7,13 @@ use crate::{
     write::{assembly::Assembly, operation::Operation},
 };
 
-/// The operations of a transaction, or the reads that the commit must send first.
 pub(super) enum Resolved {
-    /// The operations of a transaction whose commit sends no read before the write.
     Operations(Vec<Operation>),
-    /// The reads that the commit sends before the write, for example because a value has an etag.
     Reads(Vec<ExplainedRequest>),
 }
 
-/// Moves the operations from `pending` into the returned value. If the commit must read items
-/// before it writes, `resolve` leaves `pending` unchanged and returns the reads.
+/// Moves the operations out of `pending`. If the commit must read items before it writes, `resolve`
+/// leaves `pending` unchanged and returns the reads.
 pub(super) fn resolve(pending: &mut Vec<PendingOperation>) -> Result<Resolved> {
     let mut reads = Vec::new();
     for PendingOperation { item_ref, state, .. } in pending.iter() {
@@ -39,14 +36,11 @@ pub(super) fn resolve(pending: &mut Vec<PendingOperation>) -> Result<Resolved> {
     Ok(Resolved::Operations(operations.collect()))
 }
 
-/// Restores the pending operations of a transaction after `explain`, so that the caller can still
-/// change the transaction.
 pub(super) fn pending(operations: Vec<Operation>) -> Vec<PendingOperation> {
     let pending = |Operation { item_ref, kind, .. }| PendingOperation::ready(item_ref, kind);
     operations.into_iter().map(pending).collect()
 }
 
-/// Returns the description of each write of a transaction, for the output of `explain`.
 pub(super) fn actions(operations: &[Operation], assembly: Assembly) -> Vec<ExplainedAction> {
     let Assembly { writes, positions, .. } = assembly;
     let row = |index| {

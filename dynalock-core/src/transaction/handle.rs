@@ -22,7 +22,7 @@ impl<T, Out> Op<T, Out> {
         Self { transaction, index, of: PhantomData }
     }
 
-    /// Returns the index of the operation, or `None` if another transaction has made the handle.
+    /// Returns `None` if another transaction has made the handle.
     pub(crate) fn index_in(&self, transaction: TransactionId) -> Option<usize> {
         (self.transaction == transaction).then_some(self.index)
     }

@@ -7,13 +7,10 @@ use crate::{
     retry::{Attempts, CallCost, Connection, ConnectionMeter, Limits, TableMeter},
 };
 
-/// The connection and the cost meters of a transaction. The connection is shared with the
-/// repositories that have the same SDK client.
 #[derive(Clone)]
 pub(super) struct Link {
     client: Client,
     connection: Option<Arc<Connection>>,
-    /// The cost meters of the repositories, each with the name of the repository's table.
     meters: Vec<(Arc<str>, ConnectionMeter)>,
     call_cost: Option<Arc<CallCost>>,
 }
@@ -23,9 +20,8 @@ impl Link {
         Self { client, connection: None, meters: Vec::new(), call_cost: None }
     }
 
-    /// Adds a repository to the transaction. If the repository was made from the transaction's SDK
-    /// client, the transaction uses the connection of the repository. If the repository has a
-    /// meter, the meter counts the cost of the transaction's requests to the repository's table.
+    /// The meter of the repository counts the cost of the transaction's requests to the
+    /// repository's table.
     pub(super) fn meet<T>(&mut self, Repository { connection, table, .. }: &Repository<T>) {
         if let Some(meter) = &connection.meter
             && !self.meters.iter().any(|(known, _)| known == table)
@@ -35,15 +31,14 @@ impl Link {
                 call_cost.add_meter(table, meter);
             }
         }
-        // A repository with another SDK client may have other credentials, so the transaction must
-        // not use the connection of the repository.
+        // A repository with another SDK client may have other credentials.
         if self.connection.is_none() && connection.is_over(&self.client) {
             self.connection = Some(Arc::clone(connection));
         }
     }
 
-    /// Returns the counter of the capacity that the transaction consumes, or `None` if the
-    /// transaction has no budget and no meter.
+    /// Returns the counter of the consumed capacity, or `None` if the transaction has no budget and
+    /// no meter.
     fn call_cost(&mut self, budget: Option<u64>) -> Option<Arc<CallCost>> {
         if self.call_cost.is_none() && (budget.is_some() || !self.meters.is_empty()) {
             let meters = self.meters.iter().map(|(table, by)| TableMeter::new(Some(Arc::clone(table)), by));
@@ -52,13 +47,12 @@ impl Link {
         self.call_cost.clone()
     }
 
-    /// Returns the [`Attempts`] of the transaction, and starts the deadline.
+    /// Starts the deadline of the transaction.
     pub(super) fn attempts(&mut self, limits: Limits) -> Attempts {
         let call_cost = self.call_cost(limits.budget);
         Attempts::on(call_cost, self.connection(), limits)
     }
 
-    /// Returns the [`Attempts`] of a call that sends no request, for `explain`.
     pub(super) fn attempts_without_requests(&mut self, limits: Limits) -> Attempts {
         Attempts::on(None, self.connection(), limits)
     }

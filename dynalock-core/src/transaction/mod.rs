@@ -1,9 +1,7 @@
 //! Transactions: DynamoDB applies all writes of a transaction or none of them.
 //!
 //! A [`Transaction`] collects operations and sends them in one request. [`transact`] runs a closure
-//! whose reads and writes become one transaction. A `Transaction` and `transact` both call the
-//! module `commit`, which sends the request and interprets DynamoDB's answer. The module
-//! `write::assembly` makes the request of a transaction.
+//! whose reads and writes become one transaction.
 
 mod handle;
 mod link;

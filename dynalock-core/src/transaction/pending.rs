@@ -1,5 +1,3 @@
-//! Pending operations: the operations of a transaction before its commit.
-
 use std::sync::Arc;
 
 use crate::{
@@ -18,30 +16,27 @@ use crate::{
     },
 };
 
-/// An operation that a method such as `update` or `check` has added to a transaction.
 pub(super) struct PendingOperation {
     pub(super) item_ref: ItemRef,
-    /// `true` if the operation writes an item, and `false` if the operation only checks an item.
+    /// `false` for a check of an item.
     pub(super) is_write: bool,
     pub(super) state: PendingState,
 }
 
-/// The state of an operation before the commit of its transaction.
 pub(super) enum PendingState {
     Ready(OperationKind),
-    /// The operation is invalid. The commit fails with the error in `Invalid`.
+    /// The error of the commit.
     Invalid(Error),
-    /// An operation on a value with an etag. Before the write, the commit must read the stored
-    /// item. The item must not have changed since the etag was made.
+    /// An operation on a value with an etag. The commit must first read the stored item and compare
+    /// its state with the etag.
     Assumed(Etag, Resolve),
 }
 
-/// A function that makes an operation from the stored item that the commit has read. A `Resolve`
-/// function returns `None` if the item has changed since the etag was made.
+/// Makes an operation from the stored item, or returns `None` if the item has changed since the
+/// etag was made.
 pub(super) type Resolve = Box<dyn FnOnce(Item, &Etag) -> Result<Option<OperationKind>, Error> + Send + Sync>;
 
 impl PendingOperation {
-    /// Makes an operation for which the commit reads no item.
     pub(super) fn ready(item_ref: ItemRef, kind: OperationKind) -> Self {
         Self { item_ref, is_write: matches!(kind, OperationKind::Write(_)), state: PendingState::Ready(kind) }
     }
@@ -58,8 +53,7 @@ impl PendingOperation {
     pub(super) fn replace<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
         match T::MODEL.lock_in_item() {
             None => Self::of_stored(repository, stored, Change::Replace),
-            // A PutItem would remove the lease attributes of the item. If a type keeps the lease in
-            // the item, the library sends a replace as an update of single attributes.
+            // A PutItem would remove the lease attributes of the item.
             Some(_) => Self::overwrite(repository, stored),
         }
     }
@@ -99,7 +93,6 @@ impl PendingOperation {
         Self::ready(repository.item_ref(key, None), OperationKind::Check(requirement))
     }
 
-    /// Makes the operation that checks that a guard still holds its lease or named lock.
     pub(super) fn guard(lease: &impl Guard) -> Self {
         let (item_ref, holder) = lease.leased();
         Self::ready(item_ref, OperationKind::Check(Requirement::Guard(holder)))
@@ -131,8 +124,8 @@ impl PendingOperation {
         Self { item_ref, is_write: true, state }
     }
 
-    /// Makes the replace operation for an item that contains a lease. The commit first reads the
-    /// item, to learn which attributes the write must remove.
+    /// Makes the replace operation for a type that keeps the lease in the item. The commit first
+    /// reads the item, to learn which attributes the write must remove.
     fn overwrite<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
         let item_ref = repository.item_ref(stored.key(), Some(stored.version()));
         let etag = stored.etag();

@@ -1,5 +1,4 @@
-//! Converts the operations that the methods of a transaction have recorded into operations that the
-//! commit can send.
+//! Converts the pending operations of a transaction into operations that the commit can send.
 
 use super::{
     pending::{PendingOperation, PendingState},
@@ -12,8 +11,6 @@ use crate::{
     write::operation::Operation,
 };
 
-/// Converts the recorded operations of a transaction into operations that the commit can send. For
-/// each value with an etag, `resolve` reads the item.
 pub(super) async fn resolve(
     attempts: &mut Attempts,
     transaction: TransactionId,
@@ -30,8 +27,8 @@ pub(super) async fn resolve(
                 if !etag.is_of(&item_ref.key) {
                     return Err(Error::KeyChanged { table: item_ref.table });
                 }
-                // The item is compared with the etag once, directly after the read. The condition
-                // of the write requires that the item has not changed since the read.
+                // The condition of the write requires that the item has not changed since this
+                // read.
                 let item = attempts.read(&item_ref.read()?).await?;
                 match item.clone().map(|item| resolve(item, &etag)).transpose()?.flatten() {
                     Some(kind) => kind,
@@ -43,8 +40,8 @@ pub(super) async fn resolve(
                         let others = operations.into_iter().map(|operation| operation.item_ref);
                         let others = others.chain(pending.map(|operation| operation.item_ref));
                         let mut reasons: Vec<_> = others.map(|item_ref| (item_ref, ActionReason::innocent())).collect();
-                        // If an earlier attempt to commit this transaction deleted the item, the
-                        // transaction's write id may be in its other items.
+                        // If an earlier commit of the transaction deleted the item, only the other
+                        // items can contain the write id.
                         if let Some(id) = known
                             && is_shown(attempts, reasons.iter().map(|(item_ref, _)| item_ref), id).await
                         {

@@ -183,8 +183,7 @@ fn different(item_refs: &[ItemRef]) -> (Vec<&ItemRef>, Vec<usize>) {
     (different, positions)
 }
 
-/// Returns the TransactGetItems request that reads the items in `item_refs`. The caller must not
-/// name an item twice in `item_refs`.
+/// The caller must not name an item twice in `item_refs`.
 fn request(item_refs: &[&ItemRef]) -> Result<operation::TransactGet> {
     match item_refs.len() {
         0 => return Err(Error::InvalidTransaction(InvalidTransaction::Empty)),
@@ -195,8 +194,7 @@ fn request(item_refs: &[&ItemRef]) -> Result<operation::TransactGet> {
     Ok(operation::TransactGet { item_refs: keys.collect::<Result<_>>()? })
 }
 
-/// Reads several items as they are at the same moment. The caller must not name an item twice in
-/// `item_refs`.
+/// Reads several items at the same moment. The caller must not name an item twice in `item_refs`.
 pub(super) async fn fetch(attempts: &mut Attempts, item_refs: &[&ItemRef]) -> Result<Vec<Option<Item>>> {
     let snapshot = request(item_refs)?;
     match attempts.snapshot(&snapshot).await {

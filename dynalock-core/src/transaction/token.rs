@@ -13,10 +13,8 @@ use crate::{
     write::{operation::Operation, stamp::WriteStamps},
 };
 
-/// Returns the caller's token, or a generated token if the caller has set no token. The returned
-/// [`WriteStamps`] contain the write id of the commit and the random generator for the ids of new
-/// items. From a token of the caller, the library derives all ids, so a later call with the token
-/// sends the same ids.
+/// From a token of the caller, the library derives all ids, so a later call with the token sends
+/// the same ids.
 pub(super) fn token_and_stamps(given: Option<String>, attempts: &mut Attempts) -> (String, WriteStamps) {
     match given {
         Some(token) => {
@@ -30,25 +28,18 @@ pub(super) fn token_and_stamps(given: Option<String>, attempts: &mut Attempts) -
     }
 }
 
-/// Returns the write id that each commit with the caller's token stores in the written items.
-/// Returns `None` if the caller did not set a token.
 pub(super) fn known_id(stamps: &WriteStamps) -> Option<WriteId> {
     (stamps.id.repeats == Repeats::Ever).then_some(stamps.id)
 }
 
-/// Returns `true` if the item contains the write id `id`. The write id in the item proves that
-/// DynamoDB has applied the write.
 pub(super) fn shows_id(item: Option<&Item>, id: WriteId) -> bool {
     item.is_some_and(|item| shows(item, id))
 }
 
-/// Returns `true` if the item contains one of the write ids.
 pub(super) fn shows_any(item: Option<&Item>, ids: &[WriteId]) -> bool {
     ids.iter().any(|id| shows_id(item, *id))
 }
 
-/// Returns an error if an item contains the write id that the library derives from the caller's
-/// token, because an earlier call has committed the transaction.
 pub(super) fn refuse_committed(
     attempts: &Attempts,
     operations: &[Operation],
@@ -61,8 +52,6 @@ pub(super) fn refuse_committed(
     }
 }
 
-/// Reads the items that the transaction writes. Returns `true` if one of the written items contains
-/// the write id of the transaction.
 pub(super) async fn is_committed(attempts: &mut Attempts, operations: &[Operation], id: WriteId) -> bool {
     let written = operations.iter().filter(|operation| operation.intent().is_some());
     is_shown(attempts, written.map(|operation| &operation.item_ref), id).await
@@ -74,7 +63,6 @@ pub(super) async fn is_shown(attempts: &mut Attempts, items: impl Iterator<Item 
     let mut item_refs: Vec<(Arc<str>, Item)> = Vec::new();
     for item_ref in items {
         let Ok(key) = item_ref.key_item() else { continue };
-        // DynamoDB refuses a TransactGetItems request that names an item twice.
         if !item_refs.iter().any(|(table, known)| *table == item_ref.table && *known == key) {
             item_refs.push((Arc::clone(&item_ref.table), key));
         }
@@ -82,9 +70,8 @@ pub(super) async fn is_shown(attempts: &mut Attempts, items: impl Iterator<Item 
     if item_refs.is_empty() {
         return false;
     }
-    // The caller's capacity budget does not apply to the reads of `is_shown`. If the capacity
-    // budget prevented the reads, `is_shown` would return `false`, as if no earlier call had
-    // committed the transaction.
+    // The caller's budget must not prevent the reads, because `false` would mean that no earlier
+    // call has committed the transaction.
     attempts.exempt_reads();
     let items = attempts.snapshot(&TransactGet { item_refs }).await.unwrap_or_default();
     items.iter().any(|item| shows_id(item.as_ref(), id))

@@ -1,5 +1,3 @@
-//! The write history of an item, which contains the ids of the last writes of the item.
-
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -40,8 +38,8 @@ impl WriteHistory {
     pub fn read(item: &HashMap<String, AttributeValue>, version: &str) -> Self {
         let ring = ring_of(item);
         let ids = ring.iter().flat_map(Ring::ids);
-        // The code skips empty patch ids: an item with fewer than eight patches has empty values in
-        // some of the attributes for patch ids.
+        // An item with fewer than eight patches has empty values in some of the attributes for
+        // patch ids.
         let patch = |name: &&str| item.get(*name)?.as_b().ok()?.as_ref().try_into().ok();
         Self {
             version: version_in(item, version),

@@ -15,47 +15,41 @@ mod history;
 mod model_check;
 mod ring;
 
-/// The attribute that contains the random id of an item (the incarnation) and the ids of the last
-/// writes of the item.
+/// The attribute that contains the incarnation (the random id of an item) and the ids of the last
+/// writes.
 pub(crate) const WRITES: &str = "_writes";
 
 /// The attributes that contain the ids of the last eight patches of an item, newest first. Each
-/// patch stores its id in `_p0`, and moves the older ids: from `_p0` to `_p1`, from `_p1` to `_p2`,
-/// and so on.
+/// patch moves the older ids to the next attribute.
 pub(crate) const PATCHES: [&str; 8] = ["_p0", "_p1", "_p2", "_p3", "_p4", "_p5", "_p6", "_p7"];
 
-/// The version and the write ids of an item at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Revision {
-    /// The stored version, or `None` if another program has written the item without a version.
+    /// `None` if another program has written the item without a version.
     pub(crate) version: Option<u64>,
-    /// The content of the attribute `_writes`, or `None` if another program has written the item
-    /// without `_writes`.
+    /// The content of the attribute `_writes`, or `None` if the item has no `_writes`.
     pub(crate) ring: Option<Ring>,
 }
 
 impl Revision {
-    /// Returns the version of the item, or 0 if the item has no version.
     pub(crate) fn number(&self) -> u64 {
         self.version.unwrap_or(0)
     }
 
-    /// Returns `true` if the item has both a version and write ids. The version and the incarnation
-    /// (a random id in `_writes`) identify the state of an item that has both.
+    /// Returns `true` if the item has both a version and write ids. Only then do the version and
+    /// the incarnation (random id) identify the state of the item.
     pub(crate) fn is_tracked(&self) -> bool {
         self.version.is_some() && self.ring.is_some()
     }
 
-    /// Returns the version and the write ids of the item after one more write at `at` (epoch
-    /// milliseconds), or `None` if the version cannot be incremented. An item without a version or
-    /// without write ids gets the new incarnation `begins` (a random id), so that DynamoDB refuses
-    /// the writes of callers that read the item before.
+    /// Returns the revision after one more write at `at` (epoch milliseconds), or `None` if the
+    /// version cannot be incremented. An untracked item gets the new incarnation `begins` (a random
+    /// id), so that DynamoDB refuses the writes of callers that read the item before.
     pub(crate) fn next(&self, id: WriteId, begins: Incarnation, at: u64, keep: u8) -> Option<Self> {
         let version = self.number().checked_add(1)?;
         let new = Ring::new(begins);
-        // An item without a version gets a new random id (incarnation), even if the item has write
-        // ids. If an item has no version, another program may have changed the item several times
-        // and kept the write ids.
+        // If an item has no version, another program may have changed the item several times and
+        // kept the write ids.
         let ring = self.ring.as_ref().filter(|_| self.is_tracked()).unwrap_or(&new);
         Some(Self { version: Some(version), ring: Some(ring.push(id, at, keep)) })
     }
@@ -67,12 +61,12 @@ impl Revision {
         }
     }
 
-    /// Returns `true` if the item can never again have the version and the incarnation (the random
-    /// id) in `self`, because the item is absent, has another incarnation, or has a higher version.
-    /// `now` is the current state of the item.
+    /// Returns `true` if the item can never again have the version and the incarnation in `self`.
+    /// The item is then absent, has another incarnation, or has a higher version. `now` is the
+    /// current state of the item.
     ///
-    /// `is_over` does not compare the write ids: another program may restore an old version, or
-    /// remove and restore the write ids.
+    /// `is_over` does not compare the write ids, because another program may restore an old
+    /// version, or remove and restore the write ids.
     pub(crate) fn is_over(&self, now: Option<&Self>) -> bool {
         // Without a version or without write ids, only the content identifies the state of an item,
         // and another program may restore an earlier content.
@@ -81,14 +75,13 @@ impl Revision {
         match &now.ring {
             Some(found) if found.incarnation() == ring.incarnation() => now.version.is_some_and(|now| now > version),
             Some(_) => true,
-            // Another program has removed the write ids from the item, and may later restore the
-            // removed ids.
+            // Another program may later restore the removed write ids.
             None => false,
         }
     }
 
-    /// Replaces the incarnation (a random id). Each attempt of a create has its own incarnation, so
-    /// the stored one shows which attempt DynamoDB has applied.
+    /// Replaces the incarnation (random id). Each attempt of a create has its own incarnation, so
+    /// the stored incarnation shows which attempt DynamoDB has applied.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         if let Some(ring) = &mut self.ring {
             ring.set_incarnation(incarnation);
@@ -97,19 +90,14 @@ impl Revision {
     }
 }
 
-/// Returns the content of the attribute `_writes`, or `None` if the attribute is missing or
-/// invalid.
 pub(crate) fn ring_of(item: &HashMap<String, AttributeValue>) -> Option<Ring> {
     item.get(WRITES).cloned().and_then(parse_ring)
 }
 
-/// Returns `true` if an item contains the write id `id`, in `_writes` or in one of the attributes
-/// for patch ids.
 pub(crate) fn shows(item: &HashMap<String, AttributeValue>, id: WriteId) -> bool {
     shows_patch(item, id) || ring_of(item).is_some_and(|ring| ring.contains(id))
 }
 
-/// Returns `true` if an item contains the write id `id` in one of the attributes for patch ids.
 pub(crate) fn shows_patch(item: &HashMap<String, AttributeValue>, id: WriteId) -> bool {
     let stored = |name| item.get(name).and_then(|value| value.as_b().ok());
     PATCHES.iter().filter_map(|name| stored(*name)).any(|stored| stored.as_ref() == id.as_bytes())
@@ -120,7 +108,6 @@ pub(crate) fn revision_in(item: &HashMap<String, AttributeValue>, version: &str)
     Revision { version: version_in(item, version), ring: ring_of(item) }
 }
 
-/// Returns the version of an item, or `None` if the item has no valid version.
 pub(crate) fn version_in(item: &HashMap<String, AttributeValue>, attribute: &str) -> Option<u64> {
     item.get(attribute).and_then(version_of)
 }
@@ -136,26 +123,21 @@ pub(crate) fn version_of(attribute: &AttributeValue) -> Option<u64> {
     attribute.as_n().ok().and_then(|digits| whole_number(digits))
 }
 
-/// The state of the item that a write requires.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Expected<'a> {
-    /// A create: the write requires that the key has no item.
+    /// A create: the key must have no item.
     Absent,
-    /// An update or a replace: the write requires that the item has not changed since the read that
-    /// returned the [`Revision`].
+    /// An update or a replace: the item must not have changed since the read of the [`Revision`].
     Unchanged(&'a Revision),
-    /// A delete of an item: the write requires that the item has not changed since the read that
-    /// returned the [`Revision`].
+    /// A delete: the item must not have changed since the read of the [`Revision`].
     Deleted(&'a Revision),
-    /// A patch: the write requires that the key has an item, with any version.
+    /// A patch: the key must have an item, with any version.
     Present,
-    /// A delete without a condition, which requires no particular state of the item.
+    /// A delete without a condition.
     Anything,
 }
 
 impl Expected<'_> {
-    /// Returns the version that the item must have, or `None` if the write requires no particular
-    /// version.
     pub(crate) fn version(self) -> Option<u64> {
         match self {
             Self::Absent | Self::Present | Self::Anything => None,
@@ -163,9 +145,9 @@ impl Expected<'_> {
         }
     }
 
-    /// Returns `true` if the current item proves that DynamoDB can never apply a delayed duplicate
-    /// of the write request. For a create, `is_over` always returns `false`: another caller may
-    /// delete the existing item, and the condition of the create then becomes true.
+    /// Returns `true` if DynamoDB can never apply a delayed duplicate of the write. After a refused
+    /// create, another caller may delete the existing item, and the condition of the create then
+    /// becomes true.
     fn is_over(self, found: Option<&Revision>) -> bool {
         match self {
             Self::Absent | Self::Present | Self::Anything => false,
@@ -174,19 +156,14 @@ impl Expected<'_> {
     }
 }
 
-/// Says whether the outcome of an earlier attempt of a write is unknown. The outcome is unknown if
-/// DynamoDB may have applied the attempt, or may still apply it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doubt {
-    /// The outcome of each earlier attempt is known, because DynamoDB has answered it or because it
-    /// was never sent.
     None,
     /// The outcome of an earlier attempt is unknown, and only the write ids in the item can show
     /// the outcome.
     Plain(LateCopies),
     /// The outcome of an earlier attempt is unknown, but all attempts contained the same
-    /// ClientRequestToken. If DynamoDB had applied an earlier attempt, DynamoDB would have
-    /// recognised the ClientRequestToken of the last attempt.
+    /// ClientRequestToken.
     UnderToken,
 }
 
@@ -194,24 +171,18 @@ pub(crate) enum Doubt {
 /// since the last refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LateCopies {
-    /// DynamoDB may apply a delayed duplicate of an attempt.
     MayPass,
-    /// DynamoDB can never apply a delayed duplicate of an attempt. The condition of a lease
-    /// holder's write, for example, is false after a later heartbeat has incremented the lease's
-    /// heartbeat counter.
+    /// The condition of each delayed duplicate is false. After a heartbeat, for example, the
+    /// heartbeat number in the condition of an earlier write is too low.
     AreRefused,
 }
 
-/// The outcome of a write whose last attempt DynamoDB refused because of a false condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// DynamoDB has applied an earlier attempt of the write, so the write has succeeded.
     Applied,
-    /// DynamoDB has applied no attempt of the write, and can never apply an attempt, because
-    /// another caller has changed the item.
+    /// DynamoDB has applied no attempt, and can never apply an attempt.
     Conflict,
-    /// The outcome is unknown, because DynamoDB may have applied an earlier attempt, or may still
-    /// apply a delayed duplicate.
+    /// DynamoDB may have applied an earlier attempt, or may still apply a delayed duplicate.
     Unknown,
 }
 
@@ -225,28 +196,21 @@ pub(crate) enum Verdict {
 /// 3. If the attempts had a ClientRequestToken, the refusal of the write proves that DynamoDB has
 ///    applied no attempt so far. If the item can never return to the state that the write requires,
 ///    the outcome is a conflict, because DynamoDB will refuse all delayed duplicates. If the item
-///    can return to the required state, the outcome of the write is unknown. For a create with a
-///    ClientRequestToken, the outcome is always unknown. After a delete of the item, DynamoDB may
-///    apply a delayed duplicate of the create request.
+///    can return to the required state, the outcome of the write is unknown.
 /// 4. If the attempts had no ClientRequestToken, [`by_ids`] decides from the write ids in the item.
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {
-    // The search for the write id comes before all other rules, because only an attempt of the
-    // write can have stored the id.
     if found.and_then(|item| item.ring.as_ref()).is_some_and(|ring| ring.contains(id)) {
         return Verdict::Applied;
     }
     let proven = match doubt {
         Doubt::None => return Verdict::Conflict,
         // A conflict from `by_ids` proves only that DynamoDB applied no attempt before the refusal.
-        // DynamoDB may still apply a delayed duplicate if the item can return to the state that the
-        // write requires.
+        // DynamoDB may still apply a delayed duplicate if the item can return to the required
+        // state.
         Doubt::Plain(late) => match by_ids(expected, found) {
             Verdict::Conflict => late == LateCopies::AreRefused || expected.is_over(found),
             verdict => return verdict,
         },
-        // If DynamoDB had applied an attempt, DynamoDB would have recognised the ClientRequestToken
-        // and not refused the request. DynamoDB could still apply a delayed duplicate of an
-        // attempt.
         Doubt::UnderToken => expected.is_over(found),
     };
     if proven { Verdict::Conflict } else { Verdict::Unknown }
@@ -254,13 +218,12 @@ pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: 
 
 /// Decides from the write ids in the item whether DynamoDB has applied an earlier attempt. A delete
 /// leaves no write id in the table, so a delete counts as applied if the item is absent. If the
-/// item still has the random id (the incarnation) that the delete requires, DynamoDB has not
-/// applied the delete.
+/// item still has the same incarnation (random id), DynamoDB has not applied the delete.
 fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     let ring = found.and_then(|item| item.ring.as_ref());
     match (expected, found, ring) {
-        // Another caller may have deleted the item, so the result of the delete has
-        // `certain: false`.
+        // Another caller may have deleted the item, so the result of the delete has `certain:
+        // false`.
         (Expected::Deleted(_), None, _) => Verdict::Applied,
         (Expected::Deleted(was), _, Some(ring)) if same_life(was, ring).is_some() => Verdict::Conflict,
         (Expected::Unchanged(was), _, Some(ring)) => match same_life(was, ring) {
@@ -282,9 +245,9 @@ fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
 }
 
 /// Returns `true` if the item still contains the ids of all writes since the read. Each write adds
-/// its id at the front of `_writes` and removes old ids only at the back, so the newest id that the
-/// read returned must still be there. If the read returned no id, the answer is `false`: a patch of
-/// an item without `_writes` stores `_writes` without ids.
+/// its id at the front of `_writes`, and removes old ids only at the back. If the newest id of the
+/// read is still there, no later id is missing. After a read without ids, the answer is `false`,
+/// because a patch of an item without `_writes` stores `_writes` without ids.
 fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
     read.ids().next().is_some_and(|newest| now.ids().any(|held| held == newest))
 }

@@ -13,51 +13,43 @@ use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 const ID_LEN: usize = 8;
 const TIME_LEN: usize = 4;
 
-/// If the last write of an item is older than `REST` seconds, the next write removes old write ids
-/// from the item. No call needs a write id that is older than 15 minutes: a call takes seconds, and
-/// DynamoDB forgets a token after ten minutes.
+/// If the last write of an item is older than `REST` seconds, the next write removes old write ids.
+/// No call needs an older id, because a call takes seconds, and DynamoDB forgets a token after ten
+/// minutes.
 const REST: u32 = 15 * 60;
 
-/// The bit of a stored write id that is set if the library derived the write id from a token of the
+/// The bit of a stored write id that is set if the library derived the id from a token of the
 /// caller.
 const OF_TOKEN: u8 = 1 << 7;
 
-/// Says for how long a write may be repeated with the same write id and the same content.
+/// The time during which a write may be repeated with the same write id and the same content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeats {
-    /// Only the call that sent the write repeats the write, with the request that the call keeps in
-    /// memory.
+    /// Only the sending call repeats the write.
     InThisCall,
-    /// The write has a token of the caller, so a program that has the token can repeat the write at
-    /// any time.
+    /// A program with the token of the write can repeat the write at any time.
     Ever,
 }
 
-/// A write id: the random id of one write. All attempts of the write have the same write id.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WriteId {
     bytes: [u8; ID_LEN],
     pub(crate) repeats: Repeats,
 }
 
-/// A write id in the encoding of the attribute `_writes`. The first bit of a stored id shows
-/// whether the library derived the id from a token of the caller. In an id that an earlier version
-/// of the library stored, the first bit is random.
+/// A write id in the encoding of the attribute `_writes`. Earlier versions of the library stored a
+/// random bit in place of the bit [`OF_TOKEN`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StoredId(pub(super) [u8; ID_LEN]);
 
-/// The incarnation of an item: a random id that distinguishes the item from earlier items with the
-/// same key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Incarnation([u8; ID_LEN]);
 
-/// The content of the attribute `_writes`. `_writes` contains the ids of the newest writes of the
-/// item, with no id missing between two ids. The largest number of ids in `_writes` is a constant
-/// of the item's type.
+/// The content of the attribute `_writes`: the ids of the newest writes, without a gap. The largest
+/// number of ids is a constant of the item's type.
 ///
-/// If a clock is wrong, the library may remove old write ids too early or too late. If `_writes` no
-/// longer contains the id of a write, the library may report an unknown outcome of the write, but
-/// never a wrong outcome.
+/// With a wrong clock, the library may remove old write ids too early or too late. Without the id
+/// of a write, the library may report an unknown outcome of the write, but never a wrong outcome.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Ring(Vec<u8>);
 
@@ -66,8 +58,7 @@ impl WriteId {
         Self { bytes: rng.u64(..).to_be_bytes(), repeats: Repeats::InThisCall }
     }
 
-    /// Generates the id of a write with a token of the caller. The caller of `of_token` must derive
-    /// the generator `rng` from the token.
+    /// The generator `rng` must come from the token.
     pub(crate) fn of_token(rng: &mut fastrand::Rng) -> Self {
         Self { repeats: Repeats::Ever, ..Self::draw(rng) }
     }
@@ -76,13 +67,10 @@ impl WriteId {
         &self.bytes
     }
 
-    /// Returns the write id as a binary value, as the attributes for patch ids
-    /// ([`PATCHES`](super::PATCHES)) store the id.
     pub(crate) fn to_attribute(self) -> AttributeValue {
         AttributeValue::B(Blob::new(self.bytes))
     }
 
-    /// Returns the id in the encoding of the attribute `_writes`.
     fn stored(self) -> StoredId {
         let mut bytes = self.bytes;
         match self.repeats {
@@ -94,14 +82,11 @@ impl WriteId {
 }
 
 impl StoredId {
-    /// Returns `true` if the library derived the id from a token of the caller.
     pub(super) fn is_of_token(self) -> bool {
         self.0[0] & OF_TOKEN != 0
     }
 
     fn is(self, id: WriteId) -> bool {
-        // The comparison of two write ids ignores the first bit, because earlier versions of the
-        // library stored a random first bit.
         self.0[0] | OF_TOKEN == id.bytes[0] | OF_TOKEN && self.0[1..] == id.bytes[1..]
     }
 }
@@ -121,14 +106,11 @@ impl Incarnation {
 }
 
 impl Ring {
-    /// Makes the content of `_writes` for a new item: only the random id `incarnation`, without a
-    /// time and without write ids.
     pub(crate) fn new(incarnation: Incarnation) -> Self {
         Self(incarnation.0.to_vec())
     }
 
-    /// Makes the content of `_writes` from the random id of the item (the incarnation), a time and
-    /// write ids. `time` is in seconds since the epoch. `ids` starts with the newest write id.
+    /// `time` is in seconds since the epoch. `ids` starts with the newest write id.
     pub(super) fn of(incarnation: Incarnation, time: Option<u32>, ids: impl Iterator<Item = StoredId>) -> Self {
         let mut bytes = Vec::with_capacity(ID_LEN + TIME_LEN + ID_LEN * ids.size_hint().0);
         bytes.extend_from_slice(&incarnation.0);
@@ -141,8 +123,7 @@ impl Ring {
         Self(bytes)
     }
 
-    /// Parses the bytes of the attribute `_writes`. Returns `None` if the length of `bytes` is
-    /// invalid.
+    /// Returns `None` if the length of `bytes` is invalid.
     pub(crate) fn parse(bytes: Vec<u8>) -> Option<Self> {
         let has_whole_parts = matches!(bytes.len() % ID_LEN, 0 | TIME_LEN);
         (bytes.len() >= ID_LEN && has_whole_parts).then_some(Self(bytes))
@@ -162,16 +143,15 @@ impl Ring {
         self.0[..ID_LEN].copy_from_slice(&incarnation.0);
     }
 
-    /// Returns the time of the last write in seconds since the epoch. Earlier versions of the
-    /// library and writes with a token of the caller stored no time.
+    /// Returns the time of the last write in seconds since the epoch. Writes with a token of the
+    /// caller stored no time.
     pub(super) fn time(&self) -> Option<u32> {
         self.0[ID_LEN..self.head_len()].first_chunk().map(|time| u32::from_be_bytes(*time))
     }
 
-    /// Returns a copy of the content of `_writes` with one more write id at the front. `at` is the
-    /// time of the write in epoch milliseconds. `push` removes the oldest ids if `_writes` would
-    /// contain more than `keep` ids. If the last write is older than `REST` seconds, `push` keeps
-    /// only the newest stored id.
+    /// Adds a write id at the front, and removes the oldest ids if more than `keep` ids would
+    /// remain. `at` is the time of the write in epoch milliseconds. If the last write is older than
+    /// `REST` seconds, `push` keeps only the newest stored id.
     ///
     /// For a write with a token of the caller, `push` keeps the stored time, and ignores the age of
     /// the stored ids. A later call with the same token must send the same request.
@@ -179,22 +159,19 @@ impl Ring {
         let now = u32::try_from(at / 1000).unwrap_or(u32::MAX);
         let (time, kept) = match id.repeats {
             Repeats::Ever => (self.time(), self.ids().len()),
-            // The newest stored write id stays in `_writes`, because a call that has read the item
-            // before the new write looks for the id. Without the newest stored id, the call could
-            // not know whether `_writes` contains the ids of all writes since the read.
+            // A call that has read the item before this write looks for the newest stored id.
+            // Without that id, the call could not know whether `_writes` contains the ids of all
+            // writes since the read.
             Repeats::InThisCall if self.has_rested(now) => (Some(now), 1),
             Repeats::InThisCall => (Some(now), self.ids().len()),
         };
-        // `keep` includes the new write id, so at most `keep - 1` stored write ids stay.
         let kept = self.ids().take(kept.min(usize::from(keep).saturating_sub(1)));
         Self::of(self.incarnation(), time, iter::once(id.stored()).chain(kept))
     }
 
-    /// Returns `true` if the last write was so long ago that no running call needs the ids of old
-    /// writes. A caller may need an id from its own token at any time.
+    /// A caller may need the id of a write with its own token at any time.
     fn has_rested(&self, now: u32) -> bool {
-        // A stored time in the future comes from a wrong clock. If the stored time is in the
-        // future, the last write counts as recent, and the next write replaces the stored time.
+        // A stored time in the future comes from a wrong clock, and counts as recent.
         self.time().is_some_and(|time| now.saturating_sub(time) > REST) && !self.ids().any(StoredId::is_of_token)
     }
 
@@ -206,8 +183,8 @@ impl Ring {
         self.ids().any(|held| held.is(id))
     }
 
-    /// Returns the length in bytes of the incarnation and, if present, of the time. The ids take 8
-    /// bytes each, so the length of `_writes` modulo 8 is 4 if `_writes` contains a time.
+    /// Returns the length in bytes of the incarnation and the time. The ids take 8 bytes each, so
+    /// the length of `_writes` modulo 8 is 4 if `_writes` contains a time.
     fn head_len(&self) -> usize {
         ID_LEN + self.0.len() % ID_LEN
     }

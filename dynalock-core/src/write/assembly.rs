@@ -28,38 +28,32 @@ pub(crate) const MOST_ITEMS: usize = 100;
 const LARGEST_ITEM: usize = 400 * 1024;
 const LARGEST_TRANSACTION: usize = 4 * 1024 * 1024;
 
-/// The request of a transaction, with the data that the library needs to interpret DynamoDB's
-/// answer.
 pub(crate) struct Assembly {
     /// The writes of the items and of the separate lease rows, in the order of the operations.
     pub(crate) writes: Vec<Write>,
-    /// For each operation of the transaction, the indexes of its writes in the field `writes`.
     pub(crate) positions: Vec<WritePosition>,
-    /// For each operation of the transaction, the state of the written item after the transaction.
+    /// For each operation, the state of the written item after the transaction.
     pub(crate) next: Vec<Option<Basis>>,
     sizes: Vec<WriteSize>,
 }
 
-/// The size of one write of a transaction. The derived `Ord` compares the field `bytes` first, so
-/// `max` finds the largest write.
+/// The size of one write. The derived `Ord` compares the field `bytes` first, so `max` finds the
+/// largest write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct WriteSize {
-    /// The size in bytes of the item or of the lease row in the write.
     bytes: usize,
-    /// The index of the operation from which the library made the write.
     operation: usize,
 }
 
-/// The operations of a transaction on one item, which become one write. If the lease of the item is
-/// in a separate row, the operations may become two writes: to the item and to the lease row.
+/// The operations of a transaction on one item. The operations become one write, or two writes if
+/// the lease of the item is in a separate row.
 struct ItemOperations<'o> {
     operations: &'o [Operation],
-    /// The indexes of the transaction's operations on one item. `indexes` is never empty.
+    /// The indexes of the operations on the item, never empty.
     indexes: Vec<usize>,
 }
 
-/// The write of a transaction that writes exactly one item and checks no other item. If the
-/// transaction also checks the written item, the write contains the conditions of the checks.
+/// The write of a transaction that writes one item and checks no other item.
 pub(crate) struct OnlyWrite<'o> {
     operations: &'o [Operation],
     lead: usize,
@@ -68,7 +62,7 @@ pub(crate) struct OnlyWrite<'o> {
 
 /// Makes one write for each item, because DynamoDB refuses a transaction with two actions on one
 /// item. The checks of an item become conditions of the write of the item. A guard of a lease in a
-/// separate row becomes a condition on that row.
+/// separate row becomes a condition on the lease row.
 ///
 /// Returns an error if the transaction would exceed a limit of DynamoDB.
 pub(crate) fn assemble(operations: &[Operation], stamps: &mut WriteStamps) -> Result<Assembly, Error> {
@@ -76,8 +70,8 @@ pub(crate) fn assemble(operations: &[Operation], stamps: &mut WriteStamps) -> Re
     let (positions, next) = (vec![WritePosition::default(); count], vec![None; count]);
     let (writes, sizes) = (Vec::with_capacity(count), Vec::with_capacity(count));
     let mut assembly = Assembly { writes, positions, next, sizes };
-    // All requests of a commit must contain the writes in the same order, because DynamoDB refuses a
-    // repeated token with different content.
+    // All requests of a commit must contain the writes in the same order, because DynamoDB refuses
+    // a repeated token with different content.
     let keyed = operations.iter().enumerate();
     let keyed = keyed.map(|(index, Operation { item_ref, .. })| ((&*item_ref.table, &item_ref.key), index));
     for indexes in groups(keyed) {
@@ -88,13 +82,11 @@ pub(crate) fn assemble(operations: &[Operation], stamps: &mut WriteStamps) -> Re
 }
 
 impl Assembly {
-    /// Combines the operations on one item into one write, and adds the write to the request.
     fn add(&mut self, group: &ItemOperations<'_>, stamps: &mut WriteStamps) -> Result<(), Error> {
         let lead = group.lead()?;
         let mut plan = group.plan(lead, stamps)?;
         let bytes = plan.bytes();
-        // The library itself refuses an item above DynamoDB's size limit, because DynamoDB's error
-        // would not name the operation of the item.
+        // DynamoDB's error for a too large item would not name the operation of the item.
         if bytes > LARGEST_ITEM {
             let table = Arc::clone(&plan.write.table);
             let why = InvalidTransaction::ItemTooLarge { operation: lead, table, bytes };
@@ -107,9 +99,8 @@ impl Assembly {
         let asks = group.asks_for_lease(lead, &plan.write);
         let lease = position.lease.or_else(|| asks.then_some(position.write));
         for &index in &group.indexes {
-            // If DynamoDB cancels the transaction, a guard of a separate lease row gets the
-            // cancellation reason of the write of the lease row. Each operation that is not a guard
-            // gets the cancellation reason of the write to its item.
+            // A guard of a separate lease row gets the cancellation reason of the lease row. Each
+            // other operation gets the cancellation reason of the item.
             let of_row = position.lease.filter(|_| group.operations[index].is_of_lease_row());
             self.positions[index] = WritePosition { write: of_row.unwrap_or(position.write), lease, ..position };
         }
@@ -138,7 +129,6 @@ impl Assembly {
         self.writes.iter().any(|write| !matches!(write.action, Action::Check))
     }
 
-    /// Converts a transaction with only one write into the `Plan` of a write without a transaction.
     pub(crate) fn into_plan(mut self) -> Plan {
         let judged_at = self.positions.iter().find_map(|position| position.judged_at);
         let next = self.next.into_iter().flatten().next();
@@ -147,8 +137,8 @@ impl Assembly {
 }
 
 impl<'o> ItemOperations<'o> {
-    /// Returns the index of the operation to which the library adds the conditions of the other
-    /// operations on the item: the write, else a check of the item, else a guard of the separate
+    /// Returns the index of the operation that receives the conditions of the other operations on
+    /// the item. The receiver is the write, else a check of the item, else a guard of the separate
     /// lease row.
     fn lead(&self) -> Result<usize, Error> {
         let mut writes = self.indexes.iter().copied().filter(|&index| self.operations[index].intent().is_some());
@@ -159,22 +149,20 @@ impl<'o> ItemOperations<'o> {
             }
             (Some(write), None) => Ok(write),
             (None, _) => {
-                // A guard of a separate lease row does not test the item, so the checks of the item
-                // cannot become conditions of the guard.
+                // A guard of a separate lease row does not test the item, so the guard cannot
+                // receive the conditions of the item's checks.
                 let of_item = self.indexes.iter().copied().find(|&index| !self.operations[index].is_of_lease_row());
                 Ok(of_item.unwrap_or(self.indexes[0]))
             }
         }
     }
 
-    /// If the transaction contains a guard of the item's lease, returns the owner and the fence
-    /// that the lease must have.
     fn guarded(&self) -> Option<&'o HolderProof> {
         self.indexes.iter().find_map(|&index| self.operations[index].guarded())
     }
 
-    /// Returns the lease condition of the write, and the effect of the write on the lease. A guard
-    /// in the transaction makes the write a write of the lease holder.
+    /// Returns the lease clause of the write. A guard in the transaction makes the write a write of
+    /// the lease holder.
     fn clause(&self, intent: &dyn OwnedIntent, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self.guarded() {
             Some(holder) => LeaseClause::Holder(holder.clone()),
@@ -182,7 +170,6 @@ impl<'o> ItemOperations<'o> {
         }
     }
 
-    /// Returns `true` if the write of the item contains the lease condition.
     fn asks_for_lease(&self, lead: usize, write: &Write) -> bool {
         let lead = &self.operations[lead];
         // An update without changes becomes a check, which has no lease condition.
@@ -204,7 +191,6 @@ impl<'o> ItemOperations<'o> {
         self.with_checks(lead, plan)
     }
 
-    /// Adds the conditions of all checks of an item to the write of the item.
     fn with_checks(&self, lead: usize, mut plan: Plan) -> Result<Plan, Error> {
         let is_of_item = !self.operations[lead].is_of_lease_row();
         for &index in self.indexes.iter().filter(|index| **index != lead) {
@@ -213,8 +199,6 @@ impl<'o> ItemOperations<'o> {
             if operation.is_of_lease_row() && is_of_item {
                 match &mut plan.companion {
                     Some(row) => require(row, &operation.item_ref, requirement)?,
-                    // If the write of the item requires no write of the lease row, the transaction
-                    // only checks the lease row.
                     None => plan.companion = Some(Box::new(check(&operation.item_ref, requirement)?)),
                 }
             } else {
@@ -226,8 +210,7 @@ impl<'o> ItemOperations<'o> {
 }
 
 impl<'o> OnlyWrite<'o> {
-    /// Returns the write, if the operations of the transaction need exactly one write. Returns
-    /// `None` if the operations need more than one write, or if all operations are checks.
+    /// Returns `None` if the operations need more than one write, or if all operations are checks.
     pub(crate) fn of(operations: &'o [Operation], assembly: &Assembly) -> Option<Self> {
         if assembly.writes.len() != 1 || !assembly.writes_anything() {
             return None;
@@ -236,8 +219,7 @@ impl<'o> OnlyWrite<'o> {
         Some(Self { operations, lead, intent: operations[lead].intent()? })
     }
 
-    /// Returns the item of each operation, together with DynamoDB's reason for the refusal of the
-    /// transaction.
+    /// All operations get the same `reason`, because they are one write.
     pub(crate) fn parts(&self, reason: &ActionReason) -> Vec<(ItemRef, ActionReason)> {
         self.operations.iter().map(|operation| (operation.item_ref.clone(), reason.clone())).collect()
     }
@@ -266,7 +248,7 @@ impl Intent for OnlyWrite<'_> {
 
     fn lease_error(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
         match self.operations.iter().find(|operation| operation.guarded().is_some()) {
-            // A guard of the item's lease reports the loss of the lease as `Error::Lost`.
+            // A guard reports the loss of the lease as `Error::Lost`.
             Some(guard) => guard.lease_error(met, judged_at, spent),
             None => self.intent.lease_error(met, judged_at, spent),
         }

@@ -1,5 +1,4 @@
-//! Defines [`Requirement`]: the condition of a check of an item in a transaction. All functions of
-//! the module `check` are pure.
+//! Defines [`Requirement`]: the condition of a check of an item in a transaction.
 
 use std::sync::Arc;
 
@@ -16,27 +15,22 @@ use crate::{
     operation::{Action, Write},
 };
 
-/// A condition that a check tests on an item or a lease.
 pub(crate) enum Requirement {
-    /// The stored item must be in exactly the state that `Unchanged` contains.
+    /// The stored item must be in exactly the given state.
     Unchanged(State),
-    /// The key must have an item, and the item's time to live must not be one of the given expired
-    /// times.
+    /// The key must have an item whose time to live is not one of the given expired times.
     Exists(ExpiredTimes),
-    /// The key must have no item, or must still have the expired item whose state is in `expired`.
+    /// The key must have no item, or must still have the expired item with the state in `expired`.
     Absent { expired: Option<State> },
-    /// The stored lease of the item must have the given owner and the given fence.
+    /// The stored lease must have the given owner and the given fence.
     Guard(HolderProof),
     /// The condition of the caller must be true.
     Condition(UserCondition),
 }
 
-/// A function that returns the text of the caller's condition. A `UserCondition` needs the table
-/// name for its error messages.
 pub(crate) type UserCondition = Box<dyn Fn(&Arc<str>, &mut Placeholders) -> Result<String, Error> + Send + Sync>;
 
-/// Returns a ConditionCheck action, which tests an item. If the lease of the item is in a separate
-/// row, the ConditionCheck of a guard tests the lease row.
+/// For a guard of a lease in a separate row, the ConditionCheck tests the lease row.
 pub(crate) fn check(item_ref: &ItemRef, requirement: &Requirement) -> Result<Write, Error> {
     let ItemRef { table, model, key, .. } = item_ref;
     let key = match requirement {
@@ -48,15 +42,14 @@ pub(crate) fn check(item_ref: &ItemRef, requirement: &Requirement) -> Result<Wri
     Ok(check)
 }
 
-/// Adds the condition `requirement` on an item to a write or a ConditionCheck of the same item.
 pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requirement) -> Result<(), Error> {
     let model = item_ref.model;
     let mut placeholders = write.placeholders();
     let condition = match requirement {
         Requirement::Unchanged(state) => unchanged(model, state, None, &mut placeholders),
         Requirement::Exists(over) => {
-            // The library has not read the item, so a condition of the request must test whether
-            // the item has expired.
+            // The library has not read the item, so DynamoDB must test whether the item has
+            // expired.
             let exists = exists(model, &mut placeholders);
             match model.times.expires {
                 Some(time) => format!("{exists} AND {}", lives(time.name, [over.first, over.last], &mut placeholders)),
@@ -66,7 +59,7 @@ pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requi
         Requirement::Absent { expired: None } => absent(model, &mut placeholders),
         Requirement::Absent { expired: Some(state) } => {
             // DynamoDB deletes expired items, so the expired item may be absent when the request
-            // reaches DynamoDB.
+            // arrives.
             let absent = absent(model, &mut placeholders);
             format!("({absent} OR {})", unchanged(model, state, None, &mut placeholders))
         }
@@ -74,8 +67,7 @@ pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requi
             let clause = LeaseClause::Holder(holder.clone());
             let held = clause.condition(model, &mut placeholders);
             let held = held.or_else(|| clause.row_condition(model, &mut placeholders));
-            // Only a type with leases has guards, so `held` is always `Some`, and the code never
-            // calls `exists`.
+            // Only a type with leases has guards, so `held` is always `Some`.
             held.unwrap_or_else(|| exists(model, &mut placeholders))
         }
         Requirement::Condition(render) => render(&write.table, &mut placeholders)?,

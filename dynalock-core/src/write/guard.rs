@@ -9,8 +9,8 @@ pub trait Guard: sealed::Sealed {}
 pub(crate) mod sealed {
     use super::{HolderProof, ItemRef};
 
-    /// A private trait that gives the library the leased item and the holder that a guard names.
-    /// Only the types of the library implement `Sealed`, so other crates cannot implement
+    /// The leased item and the holder that a guard names. Other crates cannot implement `Sealed`,
+    /// so they cannot implement [`Guard`](super::Guard).
     /// [`Guard`](super::Guard).
     pub trait Sealed {
         #[expect(private_interfaces, reason = "it is called here alone")]

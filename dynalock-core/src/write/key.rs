@@ -1,5 +1,4 @@
-//! Keys of items and of lease rows. The library checks a key before it sends a request with the
-//! key.
+//! Keys of items and of lease rows, which the library checks before it sends a request.
 
 use std::sync::Arc;
 
@@ -12,7 +11,6 @@ use crate::{
 };
 
 impl ItemRef {
-    /// Returns `true` if the [`ItemRef`] names the item with the given table and key.
     pub(crate) fn is(&self, table: &str, key: &Key) -> bool {
         *self.table == *table && self.key == *key
     }
@@ -21,13 +19,11 @@ impl ItemRef {
         checked_key(self.model, &self.table, &self.key)
     }
 
-    /// Returns a GetItem request that reads the item with strong consistency.
     pub(crate) fn read(&self) -> Result<GetItem, Error> {
         Ok(GetItem { table: Arc::clone(&self.table), key: self.key_item()?, consistent: true })
     }
 }
 
-/// Returns the key of the separate lease row of an item.
 pub(crate) fn lease_row_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
     const NUMBER: &str = "it is a number, and the key of the separate lease row has `#lock` after its value";
     checked_key(model, table, key)?;
@@ -35,7 +31,7 @@ pub(crate) fn lease_row_key(model: &Model, table: &Arc<str>, key: &Key) -> Resul
     Ok(key_item(model, &key))
 }
 
-/// Returns the attributes of a key. Returns an error if DynamoDB would refuse the key.
+/// Returns an error if DynamoDB would refuse the key.
 pub(crate) fn checked_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
     for ((attribute, value), max_bytes) in model.key_attributes().zip(key.values()).zip(MAX_BYTES) {
         if let Some(reason) = attribute.refusal_of(value, max_bytes) {

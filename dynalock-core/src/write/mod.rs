@@ -1,10 +1,9 @@
 //! Writes of items. The library first describes each write as a value, and then sends the write.
 //!
 //! An [`Intent`](intent::Intent) is a change of one item. For each attempt, an `Intent` makes a
-//! [`Plan`](plan::Plan): the request of the attempt, and the version and write ids of the item
-//! after the request. The module `send` sends requests until the outcome of the write is known, and
-//! returns a [`WriteResult`](send::WriteResult). The module `assembly` combines several writes and
-//! checks into one transaction.
+//! [`Plan`](plan::Plan): the request of the attempt, and the state of the item after the request.
+//! The module `send` sends requests until the outcome of the write is known. The module `assembly`
+//! combines several writes and checks into one transaction.
 
 pub(crate) mod assembly;
 pub(crate) mod check;

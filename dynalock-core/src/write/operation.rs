@@ -10,12 +10,9 @@ use crate::{
     version::Expected,
 };
 
-/// One operation of a transaction, independent of the item's type.
 pub(crate) struct Operation {
     pub(crate) item_ref: ItemRef,
     pub(crate) kind: OperationKind,
-    /// The action of the write on the separate lease row: a check of the lease, or the removal of
-    /// an expired lease.
     pub(crate) companion: CompanionWrite,
 }
 
@@ -29,8 +26,6 @@ impl Operation {
         Self { item_ref, kind, companion: CompanionWrite::Check }
     }
 
-    /// Changes the operation so that it fits the stored item, for example if the stored item has
-    /// expired.
     pub(crate) fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error> {
         let ItemRef { table, model, expiry, .. } = &self.item_ref;
         match (&mut self.kind, stored) {
@@ -54,8 +49,6 @@ impl Operation {
         self.intent().map(|intent| intent.target().expected)
     }
 
-    /// Returns the state of the item that the condition of the operation requires. Returns `None`
-    /// if the condition requires no particular state of the item.
     pub(crate) fn rests_on(&self) -> Option<&State> {
         match &self.kind {
             OperationKind::Write(intent) => intent.state(),
@@ -64,21 +57,17 @@ impl Operation {
         }
     }
 
-    /// Returns the owner and the fence that a guard of a lease requires. Returns `None` if the
-    /// operation is not a guard.
     pub(crate) fn guarded(&self) -> Option<&HolderProof> {
         let OperationKind::Check(Requirement::Guard(holder)) = &self.kind else { return None };
         Some(holder)
     }
 
-    /// Returns `true` if the operation is a guard of a lease in a separate row. A guard of a lease
-    /// in a separate row tests the lease row, not the item.
+    /// Returns `true` for a guard of a lease in a separate row. Such a guard tests the lease row,
+    /// not the item.
     pub(crate) fn is_of_lease_row(&self) -> bool {
         self.guarded().is_some() && self.item_ref.model.lock_in_row().is_some()
     }
 
-    /// Returns the lease error of a refused operation, or `None` if no lease has caused the
-    /// refusal.
     pub(crate) fn lease_error(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
         match &self.kind {
             OperationKind::Write(intent) => intent.lease_error(met, judged_at, spent),

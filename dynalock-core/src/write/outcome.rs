@@ -1,28 +1,23 @@
-//! The rules for attempts with an unknown outcome, which apply to writes of one item, to
-//! transactions and to imports.
+//! The rules for attempts with an unknown outcome, for writes of one item, transactions and
+//! imports.
 
 use std::sync::Arc;
 
 use crate::{error::Error, operation::Failure, retry::Attempts};
 
-/// Says whether the outcome of all earlier attempts of a write is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AttemptOutcome {
-    /// DynamoDB has answered each attempt that the library has sent.
     Known,
-    /// The reply to an attempt was lost. DynamoDB may have applied the attempt whose reply was
-    /// lost, or may still apply the attempt.
+    /// The reply to an attempt was lost. DynamoDB may have applied the attempt, or may still apply
+    /// the attempt.
     Unknown,
 }
 
 impl AttemptOutcome {
-    /// Returns the [`AttemptOutcome`] of a write after one more attempt of the write has failed.
     pub(crate) fn after(self, failure: &Failure) -> Self {
         if failure.leaves_doubt() { Self::Unknown } else { self }
     }
 
-    /// Returns the error `stop` if DynamoDB has answered each attempt, and [`Error::Indeterminate`]
-    /// otherwise.
     pub(crate) fn end(self, attempts: &Attempts, table: &Arc<str>, expected: Option<u64>, stop: Error) -> Error {
         match self {
             Self::Known => stop,

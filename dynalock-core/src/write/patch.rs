@@ -1,9 +1,9 @@
 //! Patches: changes of an item that the caller has not read.
 //!
 //! A patch increments the stored version and requires no particular version, so a patch does not
-//! conflict with other writers. A patch stores its write id in the first of the attributes
-//! [`PATCHES`], and moves the older ids to the next attributes. Creates, updates and replaces store
-//! the write id in `_writes`, but a patch cannot add an id to `_writes` without a read of the item.
+//! conflict with other writers. A patch cannot add its write id to `_writes` without a read of the
+//! item. Instead, a patch stores its write id in the first of the attributes [`PATCHES`], and moves
+//! the older ids to the next attributes.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,8 +29,7 @@ use crate::{
     version::{Expected, PATCHES, WRITES, version_in},
 };
 
-/// The content of a patch. The patch builder of the caller and the operation of the transaction
-/// share one `SharedPatch`.
+/// The caller's builder and the operation of the transaction share one `SharedPatch`.
 pub(crate) struct SharedPatch<T>(Arc<Mutex<PatchContent<T>>>);
 
 pub(crate) struct PatchIntent<T> {
@@ -38,19 +37,17 @@ pub(crate) struct PatchIntent<T> {
     pub(crate) key: Key,
     pub(crate) content: SharedPatch<T>,
     pub(crate) policy: LeasePolicy,
-    /// The timestamp of the patch, in epoch milliseconds. All attempts of a patch write the same
-    /// timestamp to the item.
+    /// The time of the patch, in epoch milliseconds, for all attempts.
     pub(crate) at: u64,
     pub(crate) expiry: ItemExpiry,
     pub(crate) seen: SeenItem,
 }
 
-/// Facts about the stored item, which DynamoDB returned when it last refused the patch. The update
-/// expression of the next attempt depends on the fields of `SeenItem`.
+/// Facts about the stored item from the last refusal of the patch. The update expression of the
+/// next attempt depends on these facts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SeenItem {
-    /// The changes to attributes that are null in the stored item, as indexes into the patch's
-    /// changes.
+    /// The indexes of the patch's changes whose attributes are null in the stored item.
     nulls: Vec<usize>,
     /// `true` if the item has write ids but no version. Another program may have removed the
     /// version, so the patch writes a new incarnation (the random id that distinguishes an item
@@ -63,14 +60,12 @@ impl<T> SharedPatch<T> {
         change(&mut self.lock());
     }
 
-    /// Returns an error if the patch cannot be valid for any item.
     pub(crate) fn check(&self, table: &Arc<str>) -> Result<(), Error> {
         self.lock().check(table)
     }
 
     fn lock(&self) -> MutexGuard<'_, PatchContent<T>> {
-        // Even after a panic, the patch contains only complete changes, so a poisoned mutex is no
-        // error.
+        // A panic cannot leave a change half-made, so the content of a poisoned mutex is valid.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -82,8 +77,8 @@ impl<T: Versioned> PatchIntent<T> {
         if self.asks_for_life() { self.expiry.alive(T::MODEL, met) } else { met }
     }
 
-    /// Returns `true` if the patch requires that the item has not expired. A patch by the lease
-    /// holder has no condition on the expiry, because a holder may change even an expired item.
+    /// Returns `true` if the patch requires that the item has not expired. The lease holder may
+    /// change even an expired item.
     fn asks_for_life(&self) -> bool {
         !matches!(self.policy, LeasePolicy::Holder { .. })
     }
@@ -92,13 +87,10 @@ impl<T: Versioned> PatchIntent<T> {
         self.content.lock().condition().is_some()
     }
 
-    /// Returns the error of a patch whose condition is false for the given item. Returns `None` if
-    /// the item allows the patch.
     pub(crate) fn refused_by(&self, item: &Item, spent: Spent) -> Option<Error> {
         let content = self.content.lock();
         let table = || Arc::clone(&self.table);
-        // If the caller's condition and a condition of the library are both false, the error names
-        // the caller's condition.
+        // The caller's condition takes precedence over the conditions of the library.
         if content.condition().is_some_and(|condition| !condition.is_true(Some(item))) {
             let conflict = Conflict::new(self.item_ref(), Some(item.clone()), spent);
             return Some(Error::ConditionFailed(conflict));
@@ -114,8 +106,6 @@ impl<T: Versioned> PatchIntent<T> {
         content.fault(item).map(|(attribute, fault)| self.fault(attribute, fault, spent))
     }
 
-    /// Applies the patch to an item in memory, and returns the changed item. Returns an error if
-    /// the item does not allow the patch.
     pub(crate) fn apply(&self, mut item: Item, spent: Spent) -> Result<Item, Error> {
         if let Some(error) = self.refused_by(&item, spent.clone()) {
             return Err(error);
@@ -133,14 +123,12 @@ impl<T: Versioned> PatchIntent<T> {
         }
     }
 
-    /// Returns the condition that the library adds to the condition of the caller.
     fn own_condition(&self, to: &mut Placeholders) -> String {
         let model = T::MODEL;
         let key = to.name(model.partition_key.name);
         let (version, writes) = (to.name(model.version), to.name(WRITES));
-        // A patch of an item that has write ids but no version writes a new incarnation (a random
-        // id in `_writes`). The condition of the patch requires that the item still has write ids
-        // and no version.
+        // The patch of an item with stray ids writes a new incarnation (a random id in `_writes`),
+        // so the item must still have write ids and no version.
         let condition = if self.seen.has_stray_ids {
             format!("attribute_exists({key}) AND attribute_not_exists({version}) AND attribute_exists({writes})")
         } else {
@@ -166,9 +154,9 @@ impl<T: Versioned> PatchIntent<T> {
             true => set.assign(writes, incarnation),
             false => set.push(format_args!("{writes}=if_not_exists({writes},{incarnation})")),
         }
-        // One update can move each write id from one of the attributes `_p0` to `_p7` to the next
-        // attribute. DynamoDB evaluates the right side of each assignment with the values from
-        // before the update.
+        // DynamoDB evaluates the right side of each assignment with the values from before the
+        // update. One update can therefore move each write id to the next of the attributes `_p0`
+        // to `_p7`.
         let (id, none) = (to.value(stamp.id.to_attribute()), to.value(AttributeValue::B(Blob::new([]))));
         let mut before = to.name(PATCHES[0]);
         set.assign(before, id);
@@ -189,17 +177,16 @@ impl<T: Versioned> PatchIntent<T> {
         let mut remove = texts.remove;
         remove.extend(lease.remove.iter().map(ToString::to_string));
         remove.extend(lease.leave.map(|queue| format!("{queue}[0]")));
-        // DynamoDB refuses an update expression with two ADD, DELETE or REMOVE clauses, or with a
-        // clause without terms.
+        // DynamoDB refuses an update expression with two ADD, DELETE or REMOVE clauses, or with an
+        // empty clause.
         let clauses = [("ADD", texts.add), ("DELETE", texts.delete), ("REMOVE", remove)];
         let clauses = clauses.into_iter().filter(|(_, terms)| !terms.is_empty());
         clauses.fold(set.finish(), |text, (clause, terms)| format!("{text} {clause} {}", terms.join(",")))
     }
 }
 
-/// Returns the condition that the item does not contain the write id of the patch. The condition on
-/// the write id makes DynamoDB refuse a duplicate of the request, until later patches have removed
-/// the write id from the item.
+/// Returns the condition that the item does not contain the write id of the patch. DynamoDB then
+/// refuses a duplicate of the request, until later patches have removed the write id from the item.
 fn absent_from_register(stamp: WriteStamp, to: &mut Placeholders) -> String {
     let id = to.value(stamp.id.to_attribute());
     let mut terms = Joined::new("", " AND ");

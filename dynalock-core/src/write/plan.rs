@@ -1,5 +1,5 @@
 //! Defines [`Plan`]: the request of one attempt of a write, and the state of the item after the
-//! attempt. All functions of the module `plan` are pure.
+//! attempt.
 
 use std::sync::Arc;
 
@@ -14,38 +14,30 @@ use crate::{
     operation::{Action, Write},
 };
 
-/// The write of one attempt, with the data that the library needs to interpret DynamoDB's answer.
 pub(crate) struct Plan {
     pub(crate) write: Write,
-    /// The write or check of the separate lease row. DynamoDB applies both the companion and the
-    /// write of the item, or neither.
+    /// The write or check of the separate lease row, in one transaction with the write of the item.
     pub(crate) companion: Option<Box<Write>>,
-    /// The state of the item after the write, or `None` for a delete, a patch or a check of the
-    /// item. The condition of the next write compares the stored item with `next`.
+    /// The state of the item after the write, or `None` for a delete, a patch or a check.
     pub(crate) next: Option<Basis>,
-    /// The time in epoch milliseconds that the conditions compare with the end of a lease. If
-    /// DynamoDB refuses the write, the library compares the end of the stored lease with the time
-    /// in `judged_at`. `judged_at` is `None` if the write does not compare the end of a lease.
+    /// The time in epoch milliseconds that the conditions compare with the end of a lease, or
+    /// `None` without such a comparison. After a refusal, the library compares the end of the
+    /// stored lease with `judged_at`.
     pub(crate) judged_at: Option<u64>,
-    /// The size in bytes of the attributes that an update in a transaction changes.
+    /// The size in bytes of the attributes that an update or a patch changes.
     pub(crate) changed_bytes: usize,
 }
 
-/// The position of an operation in the list of writes of a transaction.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct WritePosition {
-    /// The index of the operation's write in the list of the transaction's writes.
     pub(crate) write: usize,
-    /// The index of the write that has the lease condition: the write of the item or of the
-    /// separate lease row. `None` if the operation has no lease condition.
+    /// The index of the write with the lease condition: the write of the item or of the separate
+    /// lease row.
     pub(crate) lease: Option<usize>,
-    /// The time in epoch milliseconds that the write compares with the end of a lease.
     pub(crate) judged_at: Option<u64>,
 }
 
 impl Plan {
-    /// Makes the [`Plan`] of a write. For a lease condition on a separate lease row, the `Plan`
-    /// contains a write of the item and a write of the lease row.
     pub(super) fn new(model: &'static Model, key: &Key, write: Write, clause: &LeaseClause) -> Result<Self, Error> {
         check_size(&write)?;
         let mut to = Placeholders::default();
@@ -65,7 +57,6 @@ impl Plan {
         Ok(Self { write, companion, next: None, judged_at, changed_bytes: 0 })
     }
 
-    /// Makes the [`Plan`] of a write that has no lease condition.
     pub(super) fn alone(write: Write) -> Self {
         Self { write, companion: None, next: None, judged_at: None, changed_bytes: 0 }
     }
@@ -74,8 +65,8 @@ impl Plan {
         Self { next: Some(next), ..self }
     }
 
-    /// Returns the positions that the writes of the `Plan` have in a transaction. `first` is the
-    /// index of the item's write in the list of the transaction's writes.
+    /// Returns the positions of the writes in a transaction, if the write of the item has the index
+    /// `first`.
     pub(super) fn position(&self, first: usize) -> WritePosition {
         let lease = self.companion.is_some().then_some(first + 1);
         WritePosition { write: first, lease, judged_at: self.judged_at }
@@ -98,8 +89,6 @@ impl Plan {
 }
 
 impl WritePosition {
-    /// Returns DynamoDB's cancellation reason for the lease condition, if the lease condition was
-    /// false.
     pub(crate) fn refused_lease<'r>(&self, reasons: &'r [ActionReason]) -> Option<&'r ActionReason> {
         reasons.get(self.lease?).filter(|reason| reason.class() == Some(CancellationClass::Conflict))
     }
@@ -122,8 +111,7 @@ pub(super) fn check_size(write: &Write) -> Result<(), Error> {
         return too_long(text.len(), update_remedy);
     }
     match &write.condition {
-        // A condition of at most 600 bytes cannot contain more than 300 operators, so the code does
-        // not count the operators of a short condition.
+        // A condition of at most 600 bytes cannot contain more than 300 operators.
         Some(text)
             if text.len() > MOST_BYTES || (text.len() > 2 * MOST_OPERATORS && operators(text) > MOST_OPERATORS) =>
         {

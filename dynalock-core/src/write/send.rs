@@ -20,50 +20,41 @@ use crate::{
     version::{Doubt, Expected, Incarnation, LateCopies, Verdict, revision_in, ring_of, shows, shows_patch, verdict},
 };
 
-/// The known outcome of a write: applied, or refused.
 pub(crate) enum WriteResult<A, C = Option<Item>> {
-    /// DynamoDB has applied the write.
     Applied(A),
     /// DynamoDB has applied no attempt of the write, and will apply none later. For a single write,
-    /// `Conflict` contains the item that made the condition false, or `None` if the key had no
-    /// item.
+    /// the field contains the item that made the condition false, or `None` if the key had no item.
     Conflict(C),
 }
 
 pub(crate) struct Applied {
     pub(crate) proof: Proof,
-    /// The state of the item after the write, which the next write of the item will require, or
-    /// `None` for a delete or a patch.
     pub(crate) next: Option<Basis>,
     /// The item after a patch, if the reply to the patch or a later read has returned the item.
     pub(crate) item: Option<Item>,
 }
 
 /// The evidence that DynamoDB has applied a write. Only a reply shows which attempt DynamoDB has
-/// applied. A later read of the item proves only that DynamoDB has applied one of the attempts.
+/// applied.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Proof {
-    /// DynamoDB has answered the last attempt with success.
     Reply,
-    /// The item contains the id of the write. `Id` contains the incarnation of the item: the random
-    /// id that distinguishes the item from earlier items with the same key.
+    /// The item contains the write id. The field is the incarnation of the item: the random id that
+    /// distinguishes the item from earlier items with the same key.
     Id(Incarnation),
-    /// The item has no write ids, but the lease attributes of the item show that the write has
-    /// released the lease.
+    /// The item has no write ids, but its lease attributes show that the write has released the
+    /// lease.
     Release,
     /// The write is a delete, and the item is absent. Another caller may have deleted the item.
     Absence,
 }
 
-/// The kind of request by which a single write is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delivery {
-    /// A PutItem, UpdateItem or DeleteItem, which the library makes anew for each attempt. If the
-    /// item has a separate lease row, the request is a transaction that writes the item and its
-    /// lease row.
+    /// A PutItem, UpdateItem or DeleteItem, made anew for each attempt. For an item with a separate
+    /// lease row, the request is a transaction of the item and its lease row.
     Plain,
-    /// A transaction with a ClientRequestToken. DynamoDB applies a transaction with a token at most
-    /// once in ten minutes.
+    /// A transaction with a ClientRequestToken, which DynamoDB applies at most once in ten minutes.
     Once,
 }
 
@@ -72,20 +63,17 @@ pub(crate) struct Writer<'a> {
     pub(crate) attempts: &'a mut Attempts,
     pub(crate) stamps: WriteStamps,
     pub(crate) delivery: Delivery,
-    /// The action of the next attempt on the item's lease row: a check of the lease, or the removal
-    /// of an expired lease.
     pub(crate) companion: &'a mut CompanionWrite,
     pub(crate) outcome: AttemptOutcome,
 }
 
-/// The content of a request. `Write::send` consumes the `Write`, and a retry makes a new `Write`,
-/// because retries are too rare to copy each write before the first attempt.
+/// Sending consumes the `Write`. Retries are too rare to copy each `Write` before the first
+/// attempt, so the library makes a new `Write` for a retry.
 enum WireForm {
     Write(Write),
     Transact(Transact),
 }
 
-/// The data about a request that the library needs to interpret DynamoDB's answer.
 struct PlanFacts {
     next: Option<Basis>,
     position: WritePosition,
@@ -100,7 +88,6 @@ impl<A, C> WriteResult<A, C> {
         }
     }
 
-    /// Returns the outcome of the attempts whose replies were lost, for telemetry.
     pub(crate) fn found_out(result: &Result<Self, Error>) -> LostReply {
         match result {
             Ok(Self::Applied(_)) => LostReply::Applied,
@@ -111,14 +98,11 @@ impl<A, C> WriteResult<A, C> {
 }
 
 impl Writer<'_> {
-    /// Makes the request of an attempt that begins now.
     pub(crate) fn plan(&mut self) -> Result<Plan, Error> {
         let clause = self.intent.clause(self.stamps.id.repeats, *self.companion);
         self.intent.plan(self.stamps.next(), &clause)
     }
 
-    /// Sends attempts of a write until the library knows whether DynamoDB has applied the write, or
-    /// until a limit of the call.
     pub(crate) async fn send(mut self, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let result = self.send_until_known(first).await;
         if self.outcome == AttemptOutcome::Unknown {
@@ -127,8 +111,7 @@ impl Writer<'_> {
         result
     }
 
-    /// Returns whether DynamoDB has applied the attempts whose replies were lost. Returns
-    /// [`LostReply::Unknown`] if the write ended with an error.
+    /// Returns the outcome of the attempts whose replies were lost, for telemetry.
     fn found_out(&self, result: &Result<WriteResult<Applied>, Error>) -> LostReply {
         // DynamoDB can apply two attempts of a delete without a condition, so the success of the
         // last attempt proves nothing about earlier attempts.
@@ -147,8 +130,7 @@ impl Writer<'_> {
 
     async fn send_until_known(&mut self, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let client = self.attempts.connection().client.clone();
-        // The `Writer` has not sent a request yet. If the deadline has already passed, the error of
-        // `check_time` proves that DynamoDB has not applied the write.
+        // Before the first request, an error proves that DynamoDB has not applied the write.
         self.attempts.check_time()?;
         let (mut content, mut facts) = self.request(first)?;
         loop {
@@ -165,21 +147,20 @@ impl Writer<'_> {
                 Err(failure) => failure,
             };
             let judged = match failure {
-                // The code boxes the futures that handle a refusal, to keep the future of
-                // `send_until_known` small. Refusals are rare, so the boxes cost little. The
-                // `match` reaches the arm `Cancelled` only if the condition on a separate lease row
-                // was false.
+                // The boxes keep the future of `send_until_known` small, and cost little because
+                // refusals are rare. Only a false condition on a separate lease row leads to the
+                // arm `Cancelled`.
                 Failure::Cancelled(reasons) => Box::pin(self.judge_lease_row(&facts, reasons.into_vec())).await?,
                 Failure::Condition(item) => Box::pin(self.judge_condition(&facts, item)).await?,
                 // Without a ClientRequestToken, another attempt of a patch could apply the changes
-                // of the patch twice.
+                // twice.
                 failure if failure.leaves_doubt() && self.delivery == Delivery::Plain && self.intent.is_relative() => {
                     return Box::pin(self.find_patch(failure)).await;
                 }
                 failure => {
                     Box::pin(self.pause(failure)).await?;
-                    // The library repeats a request with a token unchanged, because DynamoDB
-                    // refuses a repeated token with different content.
+                    // DynamoDB refuses a repeated token with different content, so the retry sends
+                    // the same request.
                     if let (Delivery::Once, Some(transact)) = (self.delivery, transact) {
                         // After DynamoDB has forgotten the ClientRequestToken, another attempt
                         // could apply a patch twice.
@@ -200,9 +181,9 @@ impl Writer<'_> {
         }
     }
 
-    /// Reads the item after a patch whose outcome is unknown. Only the write id of the patch in the
-    /// item decides the outcome: if the id is missing, later patches may have removed it, or
-    /// DynamoDB may still apply the patch.
+    /// Reads the item after a patch whose outcome is unknown. Only the presence of the patch's
+    /// write id decides the outcome. If the write id is missing, later patches may have removed the
+    /// write id, or DynamoDB may still apply the patch.
     async fn find_patch(&mut self, failure: Failure) -> Result<WriteResult<Applied>, Error> {
         self.outcome = AttemptOutcome::Unknown;
         let item_ref = self.intent.item_ref();
@@ -210,9 +191,8 @@ impl Writer<'_> {
         if !self.attempts.may_go_on(Duration::ZERO) {
             return Err(self.stop(last));
         }
-        // The library reads the item without a pause, because eight later patches would remove the
-        // write id of this patch from the item. If the read fails, the library repeats the read at
-        // once, and pauses only between further repetitions.
+        // Eight later patches would remove the write id of this patch from the item, so the first
+        // read and its first repetition have no pause.
         let get = item_ref.read()?;
         let item = match self.attempts.read_once(&get).await {
             Ok(item) => item,
@@ -229,17 +209,15 @@ impl Writer<'_> {
 
     fn request(&mut self, mut plan: Plan) -> Result<(WireForm, PlanFacts), Error> {
         // The condition of a PutItem compares all lease attributes, including the queue of the
-        // lock. Another writer can restore the compared lease attributes, so DynamoDB may still
-        // apply a delayed duplicate of a refused PutItem.
+        // lock. Another writer can restore the compared attributes, so DynamoDB may still apply a
+        // delayed duplicate of a refused PutItem.
         let is_put = matches!(plan.write.action, Action::Put(_));
         let late = if is_put { LateCopies::MayPass } else { self.intent.target().policy.late() };
         let token = match self.delivery {
-            // Two attempts may have different content, for example different heartbeat numbers, so
-            // the SDK generates a new token for each attempt. After a lost reply, the write id in
-            // the item shows whether DynamoDB has applied the write.
+            // The heartbeat number may differ between attempts, so the SDK generates a new token
+            // for each attempt. After a lost reply, the write id in the item shows whether DynamoDB
+            // has applied the write.
             Delivery::Plain => None,
-            // A request with different content gets a new token, because DynamoDB refuses a
-            // remembered token with different content.
             Delivery::Once => Some(random::token(self.attempts.rng())),
         };
         let facts = PlanFacts { next: plan.next.take(), position: plan.position(0), late };
@@ -252,14 +230,12 @@ impl Writer<'_> {
         Ok((content, facts))
     }
 
-    /// After a failed attempt, sleeps until the next attempt. Returns an error if the failure ends
-    /// the call.
     async fn pause(&mut self, failure: Failure) -> Result<(), Error> {
         let table = Arc::clone(self.intent.target().table);
         let stop = match failure {
             Failure::Permanent(refusal) if refusal.is_of_item_size() => {
-                // The failed request has consumed the `Write`, so the code computes the size of the
-                // item from a new `Plan`.
+                // The failed request has consumed the `Write`, so a new `Plan` provides the size of
+                // the item.
                 match self.plan() {
                     Ok(plan) => Error::ItemTooLarge { table, bytes: plan.bytes(), spent: self.attempts.spent() },
                     Err(error) => error,
@@ -276,15 +252,12 @@ impl Writer<'_> {
         Err(self.stop(stop))
     }
 
-    /// Returns the error that ends the call. If the outcome of an attempt is unknown, `stop`
-    /// returns [`Error::Indeterminate`].
     fn stop(&self, error: Error) -> Error {
         let Target { table, expected, .. } = self.intent.target();
         self.outcome.end(self.attempts, table, expected.version(), error)
     }
 
-    /// Decides the result of a write that DynamoDB refused because the condition on the item was
-    /// false. Returns `None` if the call should send another attempt.
+    /// Returns `None` if the call should send another attempt.
     async fn judge_condition(
         &mut self,
         facts: &PlanFacts,
@@ -292,9 +265,8 @@ impl Writer<'_> {
     ) -> Result<Option<WriteResult<Applied>>, Error> {
         let item = self.seen(returned).await?;
         match self.judge(facts, item)? {
-            // If DynamoDB refused the write because of a lease, the call returns the lease error,
-            // even if the version of the item has changed. The holder of the lease may have written
-            // the item. The lease error helps the caller more than a conflict.
+            // A lease error takes precedence over a version conflict, because the holder of the
+            // lease may have changed the version.
             WriteResult::Conflict(met) if self.intent.target().asks_for_lease_in_item() => {
                 self.intent.target().policy.learn(met.as_ref());
                 match self.intent.lease_error(met.as_ref(), facts.position.judged_at, self.attempts.spent()) {
@@ -306,9 +278,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Decides the result of a write that DynamoDB refused because the condition on the separate
-    /// lease row was false. A lease error takes precedence over a version conflict. Returns `None`
-    /// if the call should send another attempt.
+    /// Returns `None` if the call should send another attempt.
     async fn judge_lease_row(
         &mut self,
         facts: &PlanFacts,
@@ -334,19 +304,18 @@ impl Writer<'_> {
         let (item, is_refused) = if let Some(own) = own {
             (self.seen(own.item).await?, true)
         } else if self.outcome == AttemptOutcome::Unknown {
-            // DynamoDB may not have evaluated the condition on the item, so the library reads the
-            // item. The write id in the item shows whether DynamoDB has applied an earlier attempt.
+            // DynamoDB may not have evaluated the condition on the item, so the library searches
+            // the item for the write id of an earlier attempt.
             let item = self.seen(None).await?;
             let shows_id = item.as_ref().is_some_and(|item| shows(item, self.stamps.id));
             (item, shows_id)
         } else {
             (None, false)
         };
-        // Without a ClientRequestToken, the library can send the next attempt at once. The write id
-        // in the item will show later whether DynamoDB has applied an earlier attempt. With a
-        // ClientRequestToken, the next attempt has a new token, so DynamoDB does not recognise the
-        // attempt as a repetition. Before the next attempt, the library must find out whether
-        // DynamoDB has applied an earlier attempt.
+        // Without a ClientRequestToken, the write id in the item will later show whether DynamoDB
+        // has applied an earlier attempt. With a ClientRequestToken, the next attempt has a new
+        // token, and DynamoDB does not recognise the next attempt as a repetition. The library must
+        // therefore first find out whether DynamoDB has applied an earlier attempt.
         if may_pass && !is_refused && self.delivery == Delivery::Plain {
             return Ok(None);
         }
@@ -368,8 +337,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Removes an expired first entry of the lock queue, because the entry has caused the refusal
-    /// of the write. Returns the error `error` if the first entry of the queue has not expired.
+    /// Removes an expired first entry of the lock queue. Returns the error `error` if the first
+    /// entry of the queue has not expired.
     async fn evict(&mut self, met: Option<Item>, error: Error) -> Result<(), Error> {
         // `judge` has found that DynamoDB has applied no earlier attempt of the write.
         self.settle_doubt();
@@ -382,16 +351,14 @@ impl Writer<'_> {
         }
     }
 
-    /// Records that DynamoDB has applied no earlier attempt of the write, and will apply none
-    /// later.
     fn settle_doubt(&mut self) {
         if mem::replace(&mut self.outcome, AttemptOutcome::Known) == AttemptOutcome::Unknown {
             lost_reply(LostReply::NotApplied);
         }
     }
 
-    /// Returns the item that made the condition false. Some DynamoDB-compatible servers refuse
-    /// without the item, so `seen` then reads the item.
+    /// Returns the item that made the condition false. Some DynamoDB-compatible servers refuse a
+    /// write without the item, so `seen` then reads the item.
     async fn seen(&mut self, returned: Option<Item>) -> Result<Option<Item>, Error> {
         if returned.is_some() {
             return Ok(returned);
@@ -400,8 +367,6 @@ impl Writer<'_> {
         self.attempts.read(&get).await.map_err(|error| self.stop(error))
     }
 
-    /// After a false condition, decides whether DynamoDB has applied an earlier attempt of the
-    /// write.
     fn judge(&self, facts: &PlanFacts, item: Option<Item>) -> Result<WriteResult<Applied>, Error> {
         let doubt = match self.delivery {
             _ if self.outcome == AttemptOutcome::Known => Doubt::None,
@@ -416,8 +381,8 @@ impl Writer<'_> {
             // of a patch in the attributes `_p0` to `_p7`.
             _ if shows_patch => Verdict::Applied,
             // The item does not contain the write id, but its lease attributes show a release by
-            // the holder that sends the write. Only this write can have released the lease, because
-            // the holder sends a separate release only after the write has failed.
+            // the sending holder. Only this write can have released the lease, because the holder
+            // sends a separate release only after the write has failed.
             Verdict::Unknown if shows_release(policy.release(model), item.as_ref()) => Verdict::Applied,
             Verdict::Unknown if self.intent.is_refused_for_good(item.as_ref()) => Verdict::Conflict,
             verdict => verdict,
@@ -445,14 +410,11 @@ impl Writer<'_> {
 }
 
 impl PlanFacts {
-    /// Returns `true` if the condition on the separate lease row was false, and no cancellation
-    /// reason is of the class `Permanent`.
     fn is_refused_by_row(&self, reasons: &ActionReasons) -> bool {
         self.position.refused_lease(reasons.as_slice()).is_some() && reasons.show_conflicts()
     }
 }
 
-/// Returns `true` if the lease attributes of an item show a release by the holder in `release`.
 fn shows_release(release: Option<Release<'_>>, item: Option<&Item>) -> bool {
     let stored = |release: &Release<'_>| item.and_then(|item| item.get(release.attribute));
     release.is_some_and(|release| {

@@ -1,5 +1,3 @@
-//! Builds the expression of an UpdateItem.
-
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
 use crate::{
@@ -24,8 +22,7 @@ pub(crate) fn update(
     remove.extend(changes.names().flat_map(|name| model.aliases_of(name)).map(|alias| to.name(alias)));
     let LeaseUpdate { set: lease, remove: ended, leave } = clause.effect(model, to);
     remove.extend(ended);
-    // The code removes duplicate names, because DynamoDB refuses an expression that removes an
-    // attribute twice.
+    // DynamoDB refuses an expression that removes an attribute twice.
     remove.sort_unstable();
     remove.dedup();
 

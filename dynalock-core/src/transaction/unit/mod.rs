@@ -202,8 +202,7 @@ where
             loop {
                 let tx = unit.begin();
                 let result = work(tx.clone()).await;
-                // If a clone of the `Tx` is still alive, `end` returns an error, because the clone
-                // could record a write after the commit.
+                // A clone of the `Tx` that is still alive could record a write after the commit.
                 let run = tx.end()?;
                 let next = match &result {
                     Ok(_) => unit.commit(run).await?,
@@ -215,8 +214,7 @@ where
                 }
             }
         };
-        // The telemetry of the call names no table at the start, because the tables are known only
-        // at the commit.
+        // The tables are known only at the commit.
         let tables = Arc::default();
         observe_closure("transact", tables, call)
     }

@@ -1,5 +1,3 @@
-//! The reads and the pending writes of one run of the closure of a unit of work.
-
 use std::{collections::HashMap, sync::Arc};
 
 use crate::{
@@ -19,16 +17,14 @@ pub(super) struct Run {
     pub(super) pending: Vec<PendingOperation>,
 }
 
-/// The items that a run of the closure has in memory, without duplicates: items that the run has
-/// read, and items from earlier runs.
+/// The items in the memory of a run of the closure, without duplicates. The items come from the run
+/// itself and from earlier runs.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) held: Vec<KnownItem>,
-    /// The index of each item in `held`, by table and key.
     positions: HashMap<Arc<str>, HashMap<Key, usize>>,
 }
 
-/// The state that all runs of the closure of a unit of work share.
 #[derive(Clone)]
 pub(super) struct UnitShared {
     pub(super) link: Link,
@@ -38,23 +34,19 @@ pub(super) struct UnitShared {
     pub(super) attempts: u32,
 }
 
-/// An item that the unit of work has received from DynamoDB, by a read or with a refusal.
 pub(super) struct KnownItem {
     pub(super) item_ref: ItemRef,
     pub(super) item: Option<Item>,
     pub(super) origin: ItemOrigin,
-    /// `true` if the current run of the closure has read the item. The commit checks only the items
-    /// that the current run of the closure has read.
+    /// The commit checks only the items that the current run of the closure has read.
     pub(super) is_read: bool,
 }
 
-/// Says which run of the closure received an item from DynamoDB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ItemOrigin {
-    /// The current run of the closure has read the item from DynamoDB.
     Fresh,
-    /// An earlier run of the closure has read the item, or DynamoDB has returned the item with the
-    /// refusal of an earlier run.
+    /// An earlier run of the closure has read the item, or DynamoDB has returned the item with a
+    /// refusal.
     Kept,
 }
 
@@ -65,20 +57,17 @@ impl KnownItem {
 }
 
 impl UnitShared {
-    /// Returns the [`Attempts`] for the next request of the unit of work. The deadline and the
-    /// number of attempts apply to the whole unit of work.
+    /// The deadline and the number of attempts apply to the whole unit of work.
     pub(super) fn attempts(&mut self) -> Attempts {
         self.link.attempts(self.limits).since(self.started, self.attempts)
     }
 }
 
 impl Run {
-    /// Returns the item under `key` if the unit of work already has the item in memory.
-    /// `read_known` records that the closure has read the item.
+    /// Returns the item if it is in memory, and records that the closure has read the item.
     pub(super) fn read_known(&mut self, table: &str, key: &Key) -> Result<Option<&KnownItem>, Error> {
-        // The unit of work sends the writes of the closure only after the closure ends. If the
-        // closure recorded a write and then read the item, DynamoDB would return the item without
-        // that write.
+        // The commit sends the writes after the closure has ended, so DynamoDB would return the
+        // item without the recorded write.
         if self.pending.iter().any(|operation| operation.is_write && operation.item_ref.is(table, key)) {
             let table = table.into();
             return Err(Error::InvalidTransaction(InvalidTransaction::ReadAfterWrite { table }));
@@ -89,8 +78,7 @@ impl Run {
         }))
     }
 
-    /// Stores in memory an item that the closure has read. If the closure reads the same item twice
-    /// at the same time, both reads return the answer that arrived first.
+    /// Two concurrent reads of an item both return the answer that arrived first.
     pub(super) fn take_in(&mut self, item_ref: ItemRef, item: Option<Item>) -> Result<Option<Item>, Error> {
         match self.read_known(&item_ref.table, &item_ref.key)? {
             Some(known) => Ok(known.item.clone()),
@@ -103,12 +91,10 @@ impl Run {
 }
 
 impl Known {
-    /// Returns the items that the current run of the closure has read.
     pub(super) fn reads(&self) -> impl Iterator<Item = &KnownItem> {
         self.held.iter().filter(|held| held.is_read)
     }
 
-    /// Returns the item `item_ref`, if the current run of the closure has read the item.
     pub(super) fn read_of(&self, item_ref: &ItemRef) -> Option<&KnownItem> {
         let position = *self.positions.get(&*item_ref.table)?.get(&item_ref.key)?;
         self.held.get(position).filter(|held| held.is_read)

@@ -1,5 +1,4 @@
-//! The end of a run of the closure: the commit, and the decision about whether the closure runs
-//! again.
+//! The end of a run of the closure: the commit, and the decision whether the closure runs again.
 
 use aws_sdk_dynamodb::Client;
 
@@ -37,7 +36,6 @@ use crate::{
     },
 };
 
-/// The state of one unit of work during all runs of its closure.
 pub(super) struct Unit {
     id: TransactionId,
     session: UnitShared,
@@ -45,20 +43,16 @@ pub(super) struct Unit {
     snapshot: bool,
     /// The write ids of all runs that have sent their writes.
     sent: Vec<WriteId>,
-    /// The time at which the last run of the closure started.
     began: Instant,
     /// The items that the next run of the closure gets without a read from DynamoDB.
     known: Known,
-    /// `true` if all items in `known` were read at the same moment.
+    /// `true` if DynamoDB has returned all items in `known` from the same moment.
     as_of_one_moment: bool,
 }
 
-/// The next step of a unit of work after a run of its closure.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// The unit of work returns the result of the closure.
     Done,
-    /// The unit of work starts another run of the closure.
     Again,
 }
 
@@ -76,21 +70,17 @@ impl Unit {
         }
     }
 
-    /// Starts a run of the closure with the items in `known`.
     pub(super) fn begin(&mut self) -> Tx {
         let known = std::mem::take(&mut self.known);
         self.began = clock::now();
         Tx::new(Run { id: self.id, session: self.session.clone(), known, pending: Vec::new() })
     }
 
-    /// Ends a run of the closure that returned an error. `abort` sends no write.
     pub(super) async fn abort(&mut self, run: Run) -> Result<Next, Error> {
         let (known, _) = self.resume(run)?;
         self.without_writing(known).await
     }
 
-    /// Ends a run of the closure that returned `Ok`, and sends the writes that the closure has
-    /// recorded.
     pub(super) async fn commit(&mut self, run: Run) -> Result<Next, Error> {
         let (known, pending) = self.resume(run)?;
         if pending.is_empty() {
@@ -104,9 +94,7 @@ impl Unit {
         match sent {
             Ok(CommitResult::Everything) => Ok(Next::Done),
             Ok(CommitResult::Nothing) => self.without_writing(known).await,
-            // DynamoDB refused the commit because another transaction was running on one of its
-            // items. `known` stays empty, so the next run of the closure reads all items from
-            // DynamoDB.
+            // `known` stays empty, so the next run of the closure reads all items from DynamoDB.
             Err(Error::Cancelled(refused)) if refused.class() == CancellationClass::Contention => {
                 self.as_of_one_moment = false;
                 Ok(Next::Again)
@@ -116,10 +104,9 @@ impl Unit {
         }
     }
 
-    /// Takes the items and the recorded operations out of a run of the closure that has ended.
-    /// Returns an error if the closure has read an item with the write id of an earlier run. DynamoDB
-    /// refused the request of the earlier run, but later applied a duplicate of the request, and the
-    /// unit of work no longer has the result of the earlier run.
+    /// Takes the items and the recorded operations out of a run that has ended. Returns an error if
+    /// the closure has read an item with the write id of an earlier run. DynamoDB has then applied
+    /// a delayed duplicate of the earlier run, whose result is gone.
     fn resume(&mut self, run: Run) -> Result<(Known, Vec<PendingOperation>), Error> {
         let Run { session, known, pending, .. } = run;
         self.session = session;
@@ -135,9 +122,9 @@ impl Unit {
 
     /// Ends a run of the closure that has written nothing. A closure that reads several items one
     /// after another may see states of the items that never existed at the same moment. With
-    /// [`snapshot`](super::UnitOfWork::snapshot), a TransactGetItems request checks that no item of
-    /// the run has changed since the closure read it. Without `snapshot`, the closure runs again
-    /// with new reads if it has used items that an earlier run of the closure had read.
+    /// [`snapshot`](super::UnitOfWork::snapshot), a TransactGetItems request compares the items
+    /// with their states in the run. Without `snapshot`, the closure runs again with new reads if
+    /// it has used items of an earlier run.
     async fn without_writing(&mut self, known: Known) -> Result<Next, Error> {
         let reads: Vec<_> = known.reads().collect();
         let kept = reads.iter().filter(|held| held.origin == ItemOrigin::Kept).count();
@@ -156,17 +143,14 @@ impl Unit {
         if same {
             return Ok(Next::Done);
         }
-        // TransactGetItems returns all items from the same moment. If the next run of the closure
-        // reads only the items that TransactGetItems returned, the unit of work sends no further
-        // TransactGetItems request.
+        // The items of a TransactGetItems come from one moment, so a next run that reads no other
+        // items needs no further TransactGetItems.
         let kept = reads.iter().zip(items);
         self.known = kept.map(|(held, item)| KnownItem::kept(held.item_ref.clone(), item)).collect();
         self.as_of_one_moment = true;
         Ok(Next::Again)
     }
 
-    /// Sends the writes of a run of the closure, with a check of each item that the closure has
-    /// only read.
     async fn write(&mut self, pending: Vec<PendingOperation>, known: &Known) -> Result<CommitResult, Error> {
         let attempts = self.attempts.get_or_insert_with(|| self.session.attempts());
         attempts.ran_since(self.began);
@@ -174,8 +158,7 @@ impl Unit {
         let mut operations = resolve(attempts, self.id, pending, None).await?;
         for operation in &mut operations {
             if let Some(held) = known.read_of(&operation.item_ref) {
-                // The result of `adapt` does not matter, because `assemble` makes a new request in
-                // any case.
+                // `assemble` makes a new request in any case.
                 let _ = operation.adapt(held.item.as_ref())?;
             }
         }
@@ -185,16 +168,14 @@ impl Unit {
 
         let (token, mut stamps) = token_and_stamps(None, attempts);
         let assembly = assemble(&operations, &mut stamps)?;
-        // If a run of the closure changes no item and calls no method such as `check`, the commit
-        // sends no transaction.
         if !assembly.writes_anything() && !asked {
             return Ok(CommitResult::Nothing);
         }
         self.sent.push(stamps.id);
         match OnlyWrite::of(&operations, &assembly) {
-            // The commit sends a write without a token only if the write requires the state of the
-            // item that the closure has read. Without a ClientRequestToken, a repeated create or
-            // delete could undo a write that another caller made after the first attempt.
+            // Without a ClientRequestToken, a repeated create or delete could undo a write that
+            // another caller made after the first attempt. Only a write that requires the state of
+            // the item can go without a token.
             Some(only) if matches!(only.target().expected, Expected::Unchanged(_)) => {
                 write_alone(attempts, self.id, &only, assembly, stamps, &self.sent).await?;
             }
@@ -217,14 +198,13 @@ impl Unit {
         Ok(CommitResult::Everything)
     }
 
-    /// Decides what the unit of work does after DynamoDB has refused the commit. Returns
-    /// [`Next::Again`] if another run of the closure can have another result. `slept_before` is
-    /// the number of pauses before the commit.
+    /// Decides what the unit of work does after a refused commit. The closure runs again if another
+    /// run can have another result. `slept_before` is the number of pauses before the commit.
     async fn after_refusal(&mut self, known: Known, refused: Cancelled, slept_before: u32) -> Result<Next, Error> {
         let is_permanent = |reason: OperationReason<'_>| reason.class() == Some(CancellationClass::Permanent);
         let changed = refused.reasons().filter(|reason| has_changed(reason, &known));
-        // The length of the pause depends on the size of the largest changed item, because a
-        // refused write of a larger item consumes more write units.
+        // A refused write of a larger item consumes more write units, so the pause depends on the
+        // size of the largest changed item.
         let Some(bytes) = changed.map(|reason| reason.current_item().map_or(0, size)).max() else {
             return Err(Error::Cancelled(refused));
         };
@@ -248,15 +228,14 @@ impl Unit {
     }
 }
 
-/// Says whether the commit after a run of the closure has sent a request.
 enum CommitResult {
     Everything,
-    /// The closure changed no item and asked for no check, so the commit sent no request.
+    /// The closure changed no item and asked for no check.
     Nothing,
 }
 
 /// Adds a check of each item that the closure has read, unless a write of the item already requires
-/// the state that the closure has read.
+/// the same state.
 fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Error> {
     for KnownItem { item_ref, item, .. } in known.reads() {
         let mut writes = operations.iter().filter(|operation| operation.item_ref.is(&item_ref.table, &item_ref.key));
@@ -275,11 +254,10 @@ fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Erro
     Ok(())
 }
 
-/// Returns the next step of a commit after `TransactionConflict`. Another run of the closure sends
-/// another request, so DynamoDB could apply a delayed duplicate of the refused request as well. If
-/// the commit changes an item that the closure has read, DynamoDB applies only one of the two
-/// requests, because the change makes the condition of the other request false. Without such a
-/// change, the commit sends the same request again, and its token prevents a second application.
+/// Another run of the closure sends another request. DynamoDB could apply both the new request and
+/// a delayed duplicate of the refused request. If the commit changes an item that the closure has
+/// read, the change makes the condition of the second request false. Without such a change, the
+/// commit sends the same request again, and the token prevents a second application.
 fn after_contention(operations: &[Operation], assembly: &Assembly) -> AfterContention {
     let changes_a_read_item = |(operation, position): (&Operation, &WritePosition)| {
         let expected = operation.intent().map(|intent| intent.target().expected);
@@ -303,9 +281,7 @@ async fn write_alone(
     stamps: WriteStamps,
     runs: &[WriteId],
 ) -> Result<(), Error> {
-    // A companion write is the operation on the separate lease row that accompanies a write of an
-    // item. The library writes an item with a separate lease row by a transaction, so a plain write
-    // has no companion write.
+    // A plain write has no separate lease row.
     let mut companion = CompanionWrite::Check;
     let writer = Writer {
         intent: only,
@@ -328,16 +304,15 @@ async fn write_alone(
     }
 }
 
-/// Returns `true` if the condition on an item was false, and the item has changed since the closure
-/// read the item. If the item has changed, another run of the closure may have another result.
+/// Another run of the closure may have another result only if an item has changed since the closure
+/// read it.
 fn has_changed(reason: &OperationReason<'_>, known: &Known) -> bool {
     reason.class() == Some(CancellationClass::Conflict)
         && known.read_of(reason.item_ref()).is_some_and(|held| !is_as_read(held, reason.current_item()))
 }
 
-/// Returns the item that the next run of the closure uses instead of a read. If the condition on
-/// the item caused the cancellation, the returned item has the content that DynamoDB returned with
-/// the cancellation. Returns `None` if the next run must read the item.
+/// Returns the item that the next run of the closure uses instead of a read, or `None` if the next
+/// run must read the item.
 fn carried(held: KnownItem, refused: &Cancelled) -> Option<KnownItem> {
     let KnownItem { item_ref, item, .. } = held;
     let is_of = |reason: &OperationReason<'_>| {
@@ -346,7 +321,7 @@ fn carried(held: KnownItem, refused: &Cancelled) -> Option<KnownItem> {
     match refused.reasons().find(is_of) {
         None => Some(KnownItem::kept(item_ref, item)),
         // A refusal without an item is ambiguous: either the key has no item, or the server does
-        // not return the item.
+        // not return items.
         Some(reason) => reason.current_item().map(|item| KnownItem::kept(item_ref, Some(item.clone()))),
     }
 }

@@ -35,10 +35,8 @@ impl Tx {
         Self(Arc::new(Mutex::new(run)))
     }
 
-    /// Returns the reads and writes of the run, after the closure has ended.
     pub(super) fn end(self) -> Result<Run> {
-        // If a clone of the `Tx` has outlived the closure, the clone still holds a reference to the
-        // run, and `into_inner` returns `None`.
+        // `into_inner` returns `None` if a clone of the `Tx` has outlived the closure.
         let run = Arc::into_inner(self.0).ok_or(Error::InvalidTransaction(InvalidTransaction::Escaped))?;
         Ok(run.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
@@ -325,17 +323,14 @@ impl Tx {
         self.run().session.attempts()
     }
 
-    /// Updates the number of attempts of the unit of work after a read.
     fn count<O>(&self, outcome: O, attempts: &Attempts) -> O {
         let mut run = self.run();
-        // Two concurrent reads start from the same number of attempts, so `count` keeps the larger
-        // of the two numbers after the reads.
+        // Two concurrent reads start from the same number of attempts.
         run.session.attempts = run.session.attempts.max(attempts.spent().attempts);
         outcome
     }
 
-    /// Returns the elements of `item_refs` whose items the run of the closure has not yet read,
-    /// without duplicates.
+    /// Returns the items that the run has not read yet, without duplicates.
     fn unknown<'s>(&self, item_refs: &'s [ItemRef]) -> Result<Vec<&'s ItemRef>> {
         let mut unknown: Vec<&ItemRef> = Vec::new();
         for item_ref in item_refs {
@@ -348,8 +343,7 @@ impl Tx {
         Ok(unknown)
     }
 
-    /// Locks the mutex that protects the run of the closure. No caller holds the mutex across an
-    /// `.await`.
+    /// No caller may hold the guard of the mutex across an `.await`.
     fn run(&self) -> MutexGuard<'_, Run> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -27,56 +27,48 @@ use crate::{
     },
 };
 
-/// A change of an item of type `T`.
 pub(crate) struct IntentOf<T> {
     pub(crate) table: Arc<str>,
     pub(crate) value: T,
     pub(crate) change: Change,
     pub(crate) policy: LeasePolicy,
-    /// The condition that the caller has added to a write that is not an operation of a
-    /// [`Transaction`](crate::Transaction).
+    /// The condition from the builder of a single write. In a [`Transaction`](crate::Transaction),
+    /// the field is `None`.
     pub(crate) condition: Option<Arc<Condition<T>>>,
-    /// The time of the write, in epoch milliseconds. All attempts write the same timestamp.
+    /// The time of the write, in epoch milliseconds, for all attempts.
     pub(crate) at: u64,
     pub(crate) expiry: ItemExpiry,
 }
 
-/// The kind of a write, and the state of the item that the write requires.
 pub(crate) enum Change {
     Create,
-    /// The write sets the changed attributes. In a transaction, an update without changed
-    /// attributes only checks the item.
+    /// Sets the changed attributes. In a transaction, an update without changed attributes only
+    /// checks the item.
     Update(Basis),
-    /// The write sets the changed attributes, and increments the version even if no attribute
-    /// changed.
+    /// Sets the changed attributes, and increments the version even if no attribute changed.
     Touch(Basis),
-    /// The write sets all attributes of the value, and removes all attributes that the value does
-    /// not contain.
+    /// Sets all attributes of the value, and removes all attributes that the value does not
+    /// contain.
     Replace(Basis),
-    /// The write replaces an item that contains lease attributes. The [`Item`] in the second field
-    /// is the whole item as the library has read it. A [`Basis`] does not contain all attributes of
-    /// an item.
+    /// Replaces an item that contains lease attributes. The [`Item`] is the whole stored item,
+    /// because a [`Basis`] does not contain all attributes.
     Overwrite(Basis, Item),
-    /// The write creates an item over an expired item, with a new incarnation: a random id that
-    /// distinguishes the new item from the expired item. The write keeps the lease attributes of
-    /// the expired item. The [`Item`] in the second field is the expired item as the library has
-    /// read it.
+    /// Creates an item over an expired item, with a new incarnation (a random id that distinguishes
+    /// the new item). The write keeps the lease attributes of the expired item. The [`Item`] is the
+    /// expired item.
     Recreate(Basis, Item),
     Delete(Basis),
 }
 
-/// The item that a PutItem writes.
 pub(crate) struct WholeItem {
-    /// The key attributes of the item.
     pub(crate) key: Item,
     pub(crate) item: Item,
-    /// The state of the item after the PutItem, which the next write of the item will require.
     pub(crate) next: Basis,
 }
 
 impl Change {
     /// Makes the change that creates an item over an expired item. The library does not decode the
-    /// expired item, so the create succeeds even if the expired item cannot be decoded.
+    /// expired item, because the create must succeed even if decoding fails.
     pub(crate) fn recreate(model: &Model, table: &Arc<str>, expired: Item) -> Result<Self, Error> {
         let state = state_of(model, table, &expired)?;
         Ok(Self::Recreate(Basis::of_other_content(model, state), expired))
@@ -96,21 +88,16 @@ impl Change {
 }
 
 impl<T: Versioned> IntentOf<T> {
-    /// Returns the caller's value, together with the state of the item after the write, as a
-    /// [`Stored`]. `next` is the state of the item after the write.
     pub(crate) fn into_stored(self, next: Option<Basis>) -> Stored<T> {
-        // `next` is `None` only for a delete, and the library makes no `Stored` for a delete. The
-        // code therefore never uses the default value `nothing`.
+        // `next` is `None` only for a delete, and the library makes no `Stored` for a delete.
         let nothing = || Basis::written(Revision::default(), Content::of(T::MODEL, &Item::new()), KeptTimes::default());
         Stored::unchanged(self.value, next.unwrap_or_else(nothing))
     }
 
-    /// Returns `true` if the item that the library has read had a version and write ids.
     pub(crate) fn is_tracked(&self) -> bool {
         self.change.basis().is_some_and(|basis| basis.state.revision.is_tracked())
     }
 
-    /// Returns `true` if `item` has the version and the write ids that the write requires.
     pub(crate) fn rests_on(&self, item: &Item) -> bool {
         self.change.basis().is_some_and(|basis| revision_in(item, T::MODEL.version) == basis.state.revision)
     }
@@ -122,16 +109,14 @@ impl<T: Versioned> IntentOf<T> {
         let is_known = |name: &str| {
             T::MODEL.attributes.contains(&name)
                 || is_bookkeeping(T::MODEL, name)
-                // The derive does not know the attributes of a flattened field. If the caller's
-                // value contains an attribute that the type does not name, the attribute is an
-                // attribute of a flattened field.
+                // The derive does not know the attributes of a flattened field. A changed attribute
+                // that the type does not name comes from a flattened field.
                 || changes.names().any(|changed| changed == name)
         };
         let had = |name: &str| self.change.basis().is_some_and(|basis| basis.had(name));
         stored.keys().any(|name| !is_known(name) && !had(name))
     }
 
-    /// Returns the attributes that an update or an overwrite changes.
     pub(crate) fn changes(&self) -> Result<Changes, Error> {
         match &self.change {
             Change::Overwrite(_, stored) | Change::Recreate(_, stored) => self.overwrite(stored),
@@ -152,24 +137,21 @@ impl<T: Versioned> IntentOf<T> {
         let key_item = checked_key(T::MODEL, &self.table, &key)?;
         let next = self.next(stamp)?;
         let mut to = Placeholders::default();
-        // The update removes attributes that are stored under a serde alias of a changed field, so
-        // the condition must compare these attributes.
+        // The update also removes attributes that are stored under a serde alias of a changed
+        // field, so the condition must compare the aliases.
         let aliases = changes.names().flat_map(|name| T::MODEL.aliases_of(name)).copied();
         let flattened = self.names_in_flattened();
         let written = changes.names().chain(aliases).chain(flattened.iter().map(String::as_str));
         let condition = self.unchanged(written, &mut to);
         let condition = and(condition, clause.condition(T::MODEL, &mut to));
         let condition = and(condition, self.asked(&mut to)?);
-        // `update_text` consumes the changes, so the code first computes the content of the item
-        // after the update.
+        // `update_text` consumes the changes.
         let content = self.content_after(&changes)?;
         let action = Action::Update(update_text(T::MODEL, changes, &next, clause, &mut to));
         let write = Write::new(&self.table, key_item, action, Some(condition), to);
         Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, content, self.times())))
     }
 
-    /// Returns the time of the item's create and the time of its last write, as they are after the
-    /// write.
     pub(super) fn times(&self) -> KeptTimes {
         match (&self.change, self.change.basis()) {
             (Change::Recreate(..), _) | (_, None) => times_of_create(T::MODEL, self.at),
@@ -177,19 +159,16 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the time attributes that an update sets.
     fn changed_times(&self) -> Vec<(Cow<'static, str>, AttributeValue)> {
         let named = |(name, value)| (Cow::Borrowed(name), value);
         match &self.change {
-            // The expired item contains the time of an earlier create. A create over an expired
-            // item replaces the time of the create and the time of the last write.
+            // The expired item contains the time of an earlier create.
             Change::Recreate(..) => self.times().attributes(T::MODEL).map(named).collect(),
             _ => updated_at(T::MODEL, self.at).into_iter().map(named).collect(),
         }
     }
 
-    /// Returns the content of the item after an update with the changes in `changes`. After an
-    /// overwrite, the content consists of the attributes that serde writes for the value.
+    /// After an overwrite, the content of the item is what serde writes for the value.
     fn content_after(&self, changes: &Changes) -> Result<Content, Error> {
         let overwrites = matches!(self.change, Change::Overwrite(..) | Change::Recreate(..));
         match self.change.basis() {
@@ -198,8 +177,8 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Plans a PutItem of the whole value. This PutItem never replaces an item that contains a
-    /// lease: for such an item, the library sends an UpdateItem or a `PutOver`.
+    /// Plans a PutItem of the whole value. The stored item must not contain a lease, because the
+    /// PutItem would remove the lease.
     fn plan_put(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
         let WholeItem { key, item, next } = self.whole_item(stamp)?;
         let mut to = Placeholders::default();
@@ -216,8 +195,8 @@ impl<T: Versioned> IntentOf<T> {
         for attribute in T::MODEL.key_attributes() {
             // A hand-written `KeyAttribute` may return another value than `Serialize` writes.
             // DynamoDB would store the item under the key from `Serialize`, but the library would
-            // read the item under the key from `KeyAttribute`. Serde may write a number in another
-            // notation than the key, for example `0.1` instead of `1e-1`.
+            // read the item under the key from `KeyAttribute`. Two notations of a number, for
+            // example `0.1` and `1e-1`, are the same key.
             if !is_same_key_value(item.get(attribute.name), key.get(attribute.name)) {
                 let reason = "serde writes another value than its `KeyAttribute` says";
                 return Err(Error::InvalidKey { table: Arc::clone(&self.table), attribute: attribute.name, reason });
@@ -225,15 +204,14 @@ impl<T: Versioned> IntentOf<T> {
         }
         let times = self.times();
         times.write_into(T::MODEL, &mut item);
-        // The version and the write ids are not part of the content, so the code adds the version
-        // and the write ids after `Content::of`.
+        // The version and the write ids are not part of the content.
         let content = Content::of(T::MODEL, &item);
         next.write_into(T::MODEL.version, &mut item);
         Ok(WholeItem { key, item, next: Basis::written(next, content, times) })
     }
 
-    /// Returns the changes of an UpdateItem that writes all attributes of the value, and removes
-    /// each stored attribute that the value does not contain.
+    /// Returns the changes that write all attributes of the value, and remove each stored attribute
+    /// that the value does not contain.
     fn overwrite(&self, stored: &Item) -> Result<Changes, Error> {
         let mut set = encode(&self.table, &self.value)?;
         // DynamoDB refuses an update of a key attribute.
@@ -255,7 +233,6 @@ impl<T: Versioned> IntentOf<T> {
         Plan::new(T::MODEL, &key, write, clause)
     }
 
-    /// Returns the condition that the item has not changed since the library read it.
     pub(super) fn unchanged<'n>(&'n self, written: impl IntoIterator<Item = &'n str>, to: &mut Placeholders) -> String {
         match self.change.basis() {
             Some(basis) => unchanged(T::MODEL, &basis.state, written, to),
@@ -263,7 +240,6 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the text of the caller's condition.
     pub(super) fn asked(&self, to: &mut Placeholders) -> Result<Option<String>, Error> {
         self.condition.as_ref().map(|condition| condition.render(&self.table, to)).transpose()
     }
@@ -272,11 +248,8 @@ impl<T: Versioned> IntentOf<T> {
         self.change.basis().map(|basis| basis.names_in_flattened(&self.value)).unwrap_or_default()
     }
 
-    /// Returns the version and the write ids that the item has after the write.
     pub(super) fn next(&self, stamp: WriteStamp) -> Result<Revision, Error> {
         let next = match (&self.change, self.change.basis()) {
-            // A create over an expired item writes version 1 and a new random id (incarnation),
-            // like a create of a missing item.
             (Change::Recreate(..), _) | (_, None) => {
                 let ring = Ring::new(stamp.incarnation).push(stamp.id, self.at, T::MODEL.write_ids);
                 Some(Revision { version: Some(1), ring: Some(ring) })
@@ -304,15 +277,15 @@ impl<T: Versioned> Intent for IntentOf<T> {
     }
 
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
-        // For an update and a touch, the library compares the keys when it computes the changed
-        // attributes. For an overwrite, the library has compared the keys before it read the item.
+        // An update and a touch compare the keys when they compute the changed attributes. For an
+        // overwrite, the library has compared the keys before it read the item.
         if let Change::Replace(basis) | Change::Delete(basis) = &self.change {
             basis.check_key(&self.table, &self.value)?;
         }
         match &self.change {
             Change::Create | Change::Replace(_) => return self.plan_put(stamp, clause),
-            // Over an item that contains a lease, a PutItem of the value could overwrite a newer
-            // fence with an older one.
+            // A PutItem over an item that contains a lease could overwrite a newer fence with an
+            // older one.
             Change::Recreate(..) if T::MODEL.lock_in_item().is_none() => return self.plan_put(stamp, clause),
             Change::Delete(_) => return self.plan_delete(clause),
             Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) | Change::Recreate(..) => {}
@@ -332,7 +305,6 @@ impl<T: Versioned> Intent for IntentOf<T> {
             }
             return Ok(Plan::alone(check));
         }
-        // The library needs the size of the changes only for the limits of a transaction.
         let times = Changes { set: self.changed_times(), ..Changes::default() };
         let changed_bytes = changes.size() + times.size();
         Ok(Plan { changed_bytes, ..self.plan_changes(changes, stamp, clause)? })
@@ -349,12 +321,10 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
         self.change.basis().map(|basis| &basis.state)
     }
 
-    /// Adapts a create to the stored item: the create overwrites an expired item, or requires that
-    /// the key has no item.
+    /// Adapts a create to the stored item. The new create overwrites an expired item, or requires
+    /// that the key has no item.
     fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error> {
         let creates = matches!(self.change, Change::Create | Change::Recreate(..));
-        // A create cannot replace an item that has not expired, so `adapt` does not change the
-        // create.
         if !creates || stored.is_some_and(|item| !self.expiry.is_over(T::MODEL, item)) {
             return Ok(Adapted::No);
         }
@@ -379,17 +349,16 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
     }
 }
 
-/// Returns the [`Basis`] for a write of a value with an etag, or `None` if the item has changed
-/// since the caller got the etag. `item` is the item that the library has read before the write.
+/// Returns `None` if the item has changed since the caller got the etag. `item` is the stored item.
 pub(crate) fn basis_at<T: Versioned>(table: &Arc<str>, item: Item, etag: &Etag) -> Result<Option<Basis>, Error> {
     let (current, mut basis) = decode::<T>(table, item)?;
     // The caller has edited the value outside the library, so the changed attributes are the
-    // differences between the value and the current item.
+    // differences between the value and the stored item.
     basis.remember(&current);
     Ok(basis.state.is_at(etag).then_some(basis))
 }
 
-/// Returns `true` if an attribute is a key attribute or an attribute that the library adds, for
+/// Returns `true` if the name belongs to a key attribute or to an attribute of the library, for
 /// example `_writes`.
 fn is_bookkeeping(model: &Model, name: &str) -> bool {
     let is_lease = model.lock.is_some_and(|lock| lock.names().contains(&name));
@@ -401,7 +370,6 @@ fn is_bookkeeping(model: &Model, name: &str) -> bool {
         || model.times.is_kept(name)
 }
 
-/// Joins a condition and an optional second condition by `AND`.
 pub(super) fn and(condition: String, other: Option<String>) -> String {
     match other {
         Some(other) => format!("{condition} AND {other}"),

@@ -1,6 +1,4 @@
-//! Defines [`Intent`]: a change of one item, which makes the request for each attempt of the write.
-//! No function of the module `intent` sends a request. If a lease holder writes the leased item,
-//! each attempt of the write gets a new heartbeat number.
+//! Defines [`Intent`]: a change of one item. The module `intent` sends no requests.
 
 mod change;
 mod put_over;
@@ -22,38 +20,33 @@ use crate::{
     version::{Expected, Repeats},
 };
 
-/// A change of one item, independent of the item's type.
+/// A change of one item, without the type of the item. An intent makes a new request for each
+/// attempt, because each attempt of a lease holder has a new heartbeat number.
 pub(crate) trait Intent: Send + Sync {
     fn target(&self) -> Target<'_>;
 
     fn key(&self) -> Key;
 
-    /// Returns the request of one attempt, with the version and the write ids of the item after the
-    /// request.
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error>;
 
-    /// Returns `true` if DynamoDB could apply two attempts of the write and change the item twice.
-    /// Only a patch can change an item twice, because a patch changes the stored value and requires
-    /// no version.
+    /// Returns `true` if DynamoDB could apply two attempts of the write. Only a patch can be
+    /// applied twice, because only a patch changes the stored value without requiring a version.
     fn is_relative(&self) -> bool {
         matches!(self.target().expected, Expected::Present)
     }
 
     /// Returns `true` if the item is in the state that the write requires, and the caller's
-    /// condition is false for the item. In this case, DynamoDB has applied no attempt, and will
-    /// apply no delayed duplicate of an attempt.
+    /// condition is false for the item. DynamoDB has then applied no attempt, and will apply no
+    /// delayed duplicate.
     fn is_refused_for_good(&self, _met: Option<&Item>) -> bool {
         false
     }
 
-    /// Returns the lease condition of an attempt that begins now, and the effect of the attempt on
-    /// the lease.
     fn clause(&self, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         let Target { model, policy, .. } = self.target();
         policy.clause(model, repeats, companion)
     }
 
-    /// Returns the error of a refused write, if the lease of the item has caused the refusal.
     fn lease_error(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
         self.target().policy.lease_error(&self.item_ref(), met, judged_at, spent)
     }
@@ -64,35 +57,30 @@ pub(crate) trait Intent: Send + Sync {
     }
 }
 
-/// The properties of a write that are the same for all attempts of the write.
 #[derive(Clone, Copy)]
 pub(crate) struct Target<'a> {
     pub(crate) table: &'a Arc<str>,
     pub(crate) model: &'static Model,
-    /// The state in which the item must be, so that DynamoDB applies the write.
+    /// The state of the item that the condition of the write requires.
     pub(crate) expected: Expected<'a>,
-    /// The rule by which the write requires, changes or ignores the lease of the item.
     pub(crate) policy: &'a LeasePolicy,
-    /// The rule that decides whether the item has expired.
     pub(crate) expiry: ItemExpiry,
 }
 
 impl Target<'_> {
     /// Returns `true` if a lease in the item may be the reason for a false condition. A create has
-    /// no lease condition on the item, because a create requires that the key has no item.
+    /// no lease condition on the item, because a create requires a missing item.
     pub(crate) fn asks_for_lease_in_item(&self) -> bool {
         let rests_on_item = matches!(self.expected, Expected::Unchanged(_) | Expected::Deleted(_) | Expected::Present);
         rests_on_item && self.model.lock_in_item().is_some()
     }
 }
 
-/// A change of one item, without borrowed values, for an operation of a transaction.
 pub(crate) trait OwnedIntent: Intent {
-    /// Returns the state of the item that the write requires, or `None` for a create or a patch.
     fn state(&self) -> Option<&State>;
 
-    /// Changes the operation to fit the stored item. For example, if the stored item has expired, a
-    /// create replaces the item.
+    /// Changes the operation to fit the stored item. For example, a create then replaces an expired
+    /// item.
     fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error>;
 
     /// Returns the result of the write: a `Stored<T>`, or `()` for a delete or a patch. `next` is
@@ -100,14 +88,11 @@ pub(crate) trait OwnedIntent: Intent {
     fn into_output(self: Box<Self>, next: Option<Basis>) -> OperationOutput;
 }
 
-/// The result of [`OwnedIntent::adapt`]: whether `adapt` has changed the operation to fit the
-/// stored item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Adapted {
-    /// The next request differs from the refused request, so DynamoDB may accept the next request.
     Yes,
-    /// The next request would equal the refused request, so a retry is useless.
+    /// The next request would equal the refused request.
     No,
 }
 
@@ -117,5 +102,4 @@ impl Adapted {
     }
 }
 
-/// The result of one operation of a transaction.
 pub(crate) type OperationOutput = Box<dyn Any + Send>;

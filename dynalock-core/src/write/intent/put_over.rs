@@ -1,5 +1,5 @@
-//! A PutItem that overwrites an item, and keeps attributes that the caller's value does not
-//! contain, for example lease attributes.
+//! A PutItem that keeps stored attributes which the caller's value does not contain, for example
+//! lease attributes.
 
 use super::{Intent, IntentOf, Target, change::and};
 use crate::{
@@ -13,17 +13,14 @@ use crate::{
     write::{key::checked_key, plan::Plan, stamp::WriteStamp},
 };
 
-/// An update or an overwrite that the library sends as a PutItem of the whole item. The library
-/// sends a `PutOver` if the update expression would be too long.
+/// An update or an overwrite as a PutItem of the whole item. The library sends a `PutOver` if the
+/// update expression would be too long.
 ///
 /// The PutItem writes the attributes in `content` and the new lease attributes. The condition of
 /// the PutItem requires that the stored item still has the lease attributes of `stored`.
 pub(crate) struct PutOver<'a, T> {
     pub(crate) intent: &'a IntentOf<T>,
-    /// The stored item that the library has read.
     pub(crate) stored: &'a Item,
-    /// The item that the PutItem writes, but without the new times, the new version and the new
-    /// lease attributes.
     pub(crate) content: Item,
 }
 
@@ -45,8 +42,8 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
         let left = Content::of(T::MODEL, &content);
         next.write_into(T::MODEL.version, &mut content);
         clause.apply(T::MODEL, &mut content);
-        // The PutItem overwrites the lease attributes, so its condition requires that these
-        // attributes have not changed since the library read the item.
+        // The PutItem overwrites the lease attributes, so the lease attributes must not have
+        // changed since the library read the item.
         let mut to = Placeholders::default();
         let mut condition = self.intent.unchanged(None, &mut to);
         if let Some(lock) = T::MODEL.lock_in_item() {
@@ -65,7 +62,6 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
     }
 }
 
-/// Copies the lease attributes of `stored` into `item`, and returns `item`.
 pub(crate) fn with_lease(mut item: Item, model: &Model, stored: &Item) -> Item {
     let names = model.lock_in_item().map(|lock| lock.names());
     let is_lease = |name: &str| names.is_some_and(|names| names.contains(&name));

@@ -1,5 +1,3 @@
-//! A delete that DynamoDB applies in every state of the item.
-
 use std::sync::Arc;
 
 use super::{Intent, Target};
@@ -18,8 +16,7 @@ use crate::{
     },
 };
 
-/// A delete of an item in any state. An `UncheckedDelete` has no condition except the caller's
-/// condition.
+/// A delete of an item in any state. The only condition is the condition of the caller.
 pub(crate) struct UncheckedDelete<T> {
     pub(crate) item_ref: ItemRef,
     pub(crate) condition: Option<Arc<Condition<T>>>,
