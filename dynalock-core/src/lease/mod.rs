@@ -3,7 +3,6 @@
 pub(crate) mod acquire;
 pub(crate) mod clause;
 pub(crate) mod grant;
-mod guard_methods;
 mod heartbeat;
 pub(crate) mod held_grant;
 mod lease_methods;
@@ -19,7 +18,6 @@ pub(crate) mod row;
 mod tests;
 pub(crate) mod token;
 
-pub(crate) use guard_methods::guard_methods;
 pub(crate) use lease_methods::lease_methods;
 pub(crate) use options::LeaseOptions;
 pub use options::{Expiry, Heartbeat, Wait};

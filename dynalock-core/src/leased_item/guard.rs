@@ -1,4 +1,4 @@
-use std::{mem, ops::Deref, sync::Arc};
+use std::{future::Future, mem, ops::Deref, sync::Arc, time::Duration};
 
 use crate::{
     clock,
@@ -7,8 +7,7 @@ use crate::{
     explain::Explained,
     lease::{
         clause::{AfterWrite, HolderProof},
-        guard_methods,
-        held_grant::HeldGrant,
+        held_grant::{self, HeldGrant},
         owner::Owner,
         policy::LeasePolicy,
         token::LockToken,
@@ -112,38 +111,205 @@ impl<T: Lockable> LeaseGuard<T> {
         &self.stored
     }
 
-    guard_methods! {
-        self, [self.guard.grant], {
-            /// ```
-            /// # use dynalock_core as dynalock;
-            /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
-            "payouts.lock(key)"
-            /// # held.release().await?;
-            /// # Ok(())
-            /// # }
-            /// ```
-        },
-        ///
-        /// The first fence of an item is derived from the time of the first lease request. If the
-        /// caller's clock is behind other clocks, a new item can have lower fences than a deleted
-        /// item with the same key. A delayed lease request for a deleted item can lower the fences
-        /// of a new item with the same key. With [`#[lockable(separate)]`](crate::Lockable), the
-        /// lease row survives the delete of the item, so the fences of one key always grow.
-        fence;
-        /// [`LeaseRequest::owner`](crate::lock::LeaseRequest::owner) sets the label.
-        owner;
-        nonce;
-        acquired_after_crash;
-        /// Each write of the guard also renews the lease.
-        remaining;
-        /// - The [errors of every call](Repository#errors-of-every-call) are possible.
-        extend;
-        lost;
-        run;
+    /// Returns the fence: a number that grows with each grant of the item's lease, even after
+    /// releases and crashes. If the holder sends requests to another system, pass the fence with
+    /// each request. A system that receives the fence can refuse a request whose fence is lower
+    /// than the highest fence that the system has received.
+    ///
+    /// The first fence of an item is derived from the time of the first lease request. If the
+    /// caller's clock is behind other clocks, a new item can have lower fences than a deleted item
+    /// with the same key. A delayed lease request for a deleted item can lower the fences of a new
+    /// item with the same key. With [`#[lockable(separate)]`](crate::Lockable), the lease row
+    /// survives the delete of the item, so the fences of one key always grow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).await?;
+    /// println!("fence {}", payout.fence());
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn fence(&self) -> u64 {
+        self.guard.grant.fence
+    }
+
+    /// Returns the label of the holder, which
+    /// [`LeaseRequest::owner`](crate::lock::LeaseRequest::owner) sets. For a holder without a
+    /// label, `owner` returns the random nonce of the grant.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).owner("worker-7").await?;
+    /// assert_eq!(payout.owner(), "worker-7");
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn owner(&self) -> &str {
+        Owner::parse(&self.guard.grant.owner).label
+    }
+
+    /// Returns the nonce of the grant: a random text that distinguishes the grant from all other
+    /// grants.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).await?;
+    /// println!("grant {}", payout.nonce());
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn nonce(&self) -> &str {
+        Owner::parse(&self.guard.grant.owner).nonce
+    }
+
+    /// Returns the fence of the expired lease that the lock call took over, or `None` if the lease
+    /// was free. A holder whose lease expired may have left its work unfinished.
+    ///
+    /// `Some(fence)` is only a hint that the previous holder crashed. If another caller removed the
+    /// expired lease of the previous holder, `acquired_after_crash` returns `None`. If the reply to
+    /// the lease request was lost, a normal release by the previous holder can look like a crash.
+    /// If your program must notice every crash, store in the item whether the work is finished.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).await?;
+    /// if let Some(fence) = payout.acquired_after_crash() {
+    ///     println!("the holder with fence {fence} did not finish");
+    /// }
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn acquired_after_crash(&self) -> Option<u64> {
+        self.guard.grant.taken_over
+    }
+
+    /// Returns the time after which another caller can acquire the lease if no heartbeat and no
+    /// write renews the lease. The remaining time of a lost lease is zero.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).await?;
+    /// println!("{:?} left", payout.remaining());
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn remaining(&self) -> Duration {
+        self.guard.grant.remaining()
+    }
+
+    /// Renews the lease by sending one heartbeat.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).heartbeat(false).await?;
+    /// payout.extend().await?;
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Lost`]: the lease is lost.
+    /// - [`Error::Corrupt`]: another program wrote a heartbeat number (`_beat`) that no heartbeat
+    ///   can exceed.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible.
+    ///
+    /// # Cancel safety
+    ///
+    /// The caller may drop the future of `extend` at any time. A heartbeat that `extend` sent
+    /// before the drop of the future may still renew the lease.
+    pub async fn extend(&self) -> Result<()> {
+        observe("extend", self.table(), self.guard.grant.beat()).await
     }
 
     pub(super) fn table(&self) -> Arc<str> {
         Arc::clone(&self.repository.table)
+    }
+
+    /// Waits until the lease is lost, and returns the reason. The future of `lost` completes before
+    /// another caller can acquire the lease.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).await?;
+    /// tokio::select! {
+    ///     lost = payout.lost() => println!("stop: {lost}"),
+    ///     () = async { /* the work */ } => drop(payout.release().await?),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// The caller may drop the future of `lost` at any time. The future of `lost` can outlive the
+    /// guard, and does not renew the lease.
+    pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
+        let grant = Arc::clone(&self.guard.grant);
+        async move { grant.lost().await }
+    }
+
+    /// Runs `work`. If the lease is lost, `run` drops `work` before another caller can acquire the
+    /// lease. `run` checks the clock before each poll of `work`, but cannot interrupt a running
+    /// poll.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).await?;
+    /// let receipt = payout.run(async { 7 }).await?;
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Lost`]: the lease was lost, and `work` was dropped.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the caller drops the future of `run`, `work` is dropped too, but the lease is not
+    /// released.
+    pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
+        held_grant::run(self.guard.grant.lost(), work).await
     }
 
     /// Changes the value of the leased item, and writes the changed attributes. The condition of

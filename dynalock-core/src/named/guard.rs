@@ -1,16 +1,16 @@
-use std::{future::Future, sync::Arc};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use super::settings::MODEL;
 use crate::{
     codec::Item,
-    error::Result,
+    error::{Lost, Result},
     key::{Key, KeyValue},
     lease::{
         LockToken,
         clause::HolderProof,
-        guard_methods,
-        held_grant::{HeldGrant, KeptGrant},
+        held_grant::{self, HeldGrant, KeptGrant},
         name::parts,
+        owner::Owner,
         row::PAYLOAD,
     },
     model::{ItemExpiry, ItemRef},
@@ -79,28 +79,58 @@ impl LockGuard {
         parts(&self.row_name).1
     }
 
-    guard_methods! {
-        self, [self.held.grant], {
-            /// ```
-            /// # use dynalock_core as dynalock;
-            /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
-            "locks.acquire(\"nightly-report\")"
-            /// # held.release().await
-            /// # }
-            /// ```
-        },
-        fence;
-        /// [`Locks::owner`](crate::Locks::owner) sets the label.
-        owner;
-        nonce;
-        /// After a call for several locks, the result is also `None` if the reply to the removal of
-        /// the expired lease was lost.
-        acquired_after_crash;
-        remaining;
-        /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible.
-        extend;
-        lost;
-        run;
+    /// Returns the fence: a number that grows with each grant of this lock, even after releases and
+    /// crashes. If the lock protects another system, pass the fence with each request to this
+    /// system. The protected system can refuse a request whose fence is lower than the highest
+    /// fence in earlier requests.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn write_report(fence: u64) -> dynalock::Result<()> { Ok(()) }
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").await?;
+    /// write_report(lock.fence()).await?;
+    /// # lock.release().await
+    /// # }
+    /// ```
+    pub fn fence(&self) -> u64 {
+        self.held.grant.fence
+    }
+
+    /// Returns the label of the holder, which [`Locks::owner`](crate::Locks::owner) sets, or the
+    /// random nonce of the grant if the holder has no label.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").owner("worker-7").await?;
+    /// assert_eq!(lock.owner(), "worker-7");
+    /// # lock.release().await
+    /// # }
+    /// ```
+    pub fn owner(&self) -> &str {
+        Owner::parse(&self.held.grant.owner).label
+    }
+
+    /// Returns the nonce of the grant: a random text that distinguishes this grant from all other
+    /// grants.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").await?;
+    /// println!("grant {}", lock.nonce());
+    /// # lock.release().await
+    /// # }
+    /// ```
+    pub fn nonce(&self) -> &str {
+        Owner::parse(&self.held.grant.owner).nonce
     }
 
     /// Returns the payload that the acquire call has read from the row of the lock. Returns `None`
@@ -125,12 +155,138 @@ impl LockGuard {
         self.payload.as_deref()
     }
 
+    /// Returns the fence of the previous holder if the acquire call took over the expired lease of
+    /// that holder. Returns `None` if the acquire call took over no expired lease. A previous
+    /// holder whose lease expired may have left its work unfinished.
+    ///
+    /// `Some(fence)` is only a hint that the previous holder crashed. `acquired_after_crash`
+    /// returns `None` if another caller or an operator removed the expired lease of the previous
+    /// holder. After a call for several locks, the result is also `None` if the reply to the
+    /// removal of the expired lease was lost. If the reply to the acquire request was lost, a
+    /// normal release by the previous holder can look like a crash. If your program must notice
+    /// every crash, store in your data whether the work is finished.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").await?;
+    /// if let Some(fence) = lock.acquired_after_crash() {
+    ///     println!("the holder with fence {fence} did not finish");
+    /// }
+    /// # lock.release().await
+    /// # }
+    /// ```
+    pub fn acquired_after_crash(&self) -> Option<u64> {
+        self.held.grant.taken_over
+    }
+
+    /// Returns the time after which another caller can acquire the lock if no heartbeat renews the
+    /// lease. The remaining time of a lost lock is zero.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").await?;
+    /// println!("{:?} left", lock.remaining());
+    /// # lock.release().await
+    /// # }
+    /// ```
+    pub fn remaining(&self) -> Duration {
+        self.held.grant.remaining()
+    }
+
+    /// Renews the lease by sending one heartbeat.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").heartbeat(false).await?;
+    /// lock.extend().await?;
+    /// # lock.release().await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Lost`](crate::Error::Lost): the lock is lost.
+    /// - [`Error::Corrupt`](crate::Error::Corrupt): a program without dynalock wrote a heartbeat
+    ///   number (`_beat`) that no heartbeat can exceed.
+    /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible.
+    ///
+    /// # Cancel safety
+    ///
+    /// The caller may drop the future of `extend` at any time. A heartbeat that was sent before the
+    /// drop of the future may still renew the lease.
+    pub async fn extend(&self) -> Result<()> {
+        observe("extend", self.table(), self.beat()).await
+    }
+
     pub(super) async fn beat(&self) -> Result<()> {
         self.held.grant.beat().await
     }
 
     pub(super) fn table(&self) -> Arc<str> {
         Arc::clone(&self.held.grant.row.table)
+    }
+
+    /// Waits until the lock is lost, and returns the reason. The future of `lost` completes before
+    /// another caller can acquire the lock.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").await?;
+    /// tokio::select! {
+    ///     lost = lock.lost() => println!("stop: {lost}"),
+    ///     () = async { /* the work */ } => lock.release().await?,
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// The caller may drop the future of `lost` at any time. The future of `lost` can outlive the
+    /// guard, and does not keep the lock held.
+    pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
+        let grant = Arc::clone(&self.held.grant);
+        async move { grant.lost().await }
+    }
+
+    /// Runs the future `work`. If the lock is lost, `run` drops the future `work` before another
+    /// caller can acquire the lock. `run` checks the clock before each poll of `work`, but cannot
+    /// interrupt a running poll.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").await?;
+    /// let pages = lock.run(async { 7 }).await?;
+    /// # lock.release().await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Lost`](crate::Error::Lost): the lock was lost, and `run` dropped the future
+    ///   `work`.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the caller drops the future of `run`, the future `work` is dropped too, but the lock is
+    /// not released.
+    pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
+        held_grant::run(self.held.grant.lost(), work).await
     }
 
     /// Releases the lock, and waits for DynamoDB's answer.
