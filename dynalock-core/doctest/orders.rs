@@ -27,6 +27,7 @@ pub struct OrderAttributes {
     pub total_cents: Attribute<Order, u64>,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct OrderKey(Key);
 
 impl Order {

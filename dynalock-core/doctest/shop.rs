@@ -12,6 +12,7 @@ pub struct ProductAttributes {
     pub stock: Attribute<Product, i64>,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ProductKey(Key);
 
 impl Product {

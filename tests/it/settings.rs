@@ -112,7 +112,7 @@ async fn the_debug_text_of_a_token_shows_neither_the_lock_nor_its_owner() {
     let guard = locks.acquire("report").owner("worker 7").await.unwrap();
     let fence = guard.fence();
     let text = format!("{:?}", guard.detach());
-    assert_eq!(text, format!("LockToken {{ fence: {fence}, ttl: {:?}, .. }}", TTL));
+    assert_eq!(text, format!("LockToken {{ fence: {fence}, ttl: {TTL:?}, .. }}"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,7 +9,7 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-use super::{Basis, Content, Item, State, Stored, refused::refused_by_serde, times::times_of, type_of};
+use super::{Basis, Changes, Content, Item, State, Stored, refused::refused_by_serde, times::times_of, type_of};
 use crate::{
     error::{CodecError, Error, SerdeError, SerdeResult},
     model::{LockModel, Model, Versioned},
@@ -26,6 +26,22 @@ pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(
     let content = Content::of(T::MODEL, &item);
     let times = times_of(T::MODEL, &item);
     Ok((value_of(table, item, state.revision.number())?, Basis::read(state, content, times)))
+}
+
+/// Decodes an item, runs the closure `change` on the value, and returns the value, its [`Basis`]
+/// and the attributes that the closure has changed.
+pub(crate) fn changed<T: Versioned, E: From<Error>>(
+    table: &Arc<str>,
+    item: Item,
+    change: impl FnOnce(&mut T) -> Result<(), E>,
+) -> Result<(T, Basis, Changes), E> {
+    let (mut value, mut basis) = decode::<T>(table, item)?;
+    // `remember` stores fingerprints of the value, so that `changes` can find the attributes that
+    // the closure has changed.
+    basis.remember(&value);
+    change(&mut value)?;
+    let changes = basis.changes(table, &value)?;
+    Ok((value, basis, changes))
 }
 
 pub(crate) fn decode_stored<T: Versioned>(table: &Arc<str>, item: Item) -> Result<Stored<T>, Error> {

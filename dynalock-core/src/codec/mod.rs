@@ -14,7 +14,7 @@ mod stored;
 mod times;
 
 use decode::is_tracked;
-pub(crate) use decode::{decode, decode_stored, state_of};
+pub(crate) use decode::{changed, decode, decode_stored, state_of};
 pub(crate) use encode::{Changes, encode_attribute};
 pub use etag::Etag;
 pub(crate) use etag::digest_item;

@@ -43,8 +43,8 @@ pub enum Lost {
     /// lock, or the guard held the lock for longer than `max_hold`.
     #[error("its lease has ended")]
     Expired,
-    /// The guard has released the lock: in a call of `release`, in a commit, or when the guard was
-    /// dropped.
+    /// The guard has released the lock: in a call of `release`, in a commit, in a delete of the
+    /// leased item, or when the guard was dropped.
     #[error("it was released")]
     Released,
     /// The lock's row no longer exists in the table.

@@ -40,10 +40,14 @@ pub(crate) enum LeaseEffect {
     Release { now: u64 },
 }
 
+/// The effect of a holder's write on the lease, before the library makes the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterWrite {
     Renew,
     Release,
+    /// The write deletes the item. With the item, the write deletes a lease in the item, or
+    /// releases a lease in a separate row.
+    Delete,
 }
 
 #[derive(Debug, Clone)]

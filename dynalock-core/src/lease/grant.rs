@@ -67,8 +67,8 @@ pub(super) struct LeaseState {
     deadline: Instant,
     pub(super) trouble: Option<Arc<str>>,
     pub(super) waiters: Waiters,
-    /// `true` if the guard may have sent a write that releases the lease.
-    releases: bool,
+    /// The effect of the last write that the guard may have sent.
+    pub(super) ends: AfterWrite,
 }
 
 /// A process adds `BEAT_STRIDE` to the heartbeat number of another process with the same lock
@@ -92,7 +92,7 @@ impl Grant {
         fields: GrantFields,
     ) -> Arc<Self> {
         let GrantFields { kind, owner, fence, taken_over, beat, waiters, duplicate, sent } = fields;
-        let lease = LeaseState { beat, deadline: sent + options.ttl, trouble: None, waiters, releases: false };
+        let lease = LeaseState { beat, deadline: sent + options.ttl, trouble: None, waiters, ends: AfterWrite::Renew };
         let span = telemetry::lease_span(&row.table, fence);
         Arc::new(Self {
             connection: Arc::clone(connection),
@@ -178,11 +178,9 @@ impl Grant {
     }
 
     pub(crate) fn holder(&self, after: AfterWrite) -> HolderProof {
+        self.lease().ends = after;
         let effect = match after {
-            AfterWrite::Release => {
-                self.lease().releases = true;
-                LeaseEffect::Release { now: self.options.now() }
-            }
+            AfterWrite::Release | AfterWrite::Delete => LeaseEffect::Release { now: self.options.now() },
             AfterWrite::Renew => LeaseEffect::Renew { beat: self.next_beat(), until: self.options.until() },
         };
         HolderProof { effect, ..self.guard() }
@@ -207,23 +205,22 @@ impl Grant {
         lease.beat
     }
 
-    /// Records the loss of the lock if the row `met` shows a loss. Returns `None` if the holder
-    /// still has the lock.
-    pub(crate) fn judge(&self, met: Option<&Item>) -> Option<Error> {
-        match self.refusal(met) {
-            Some(Error::Lost(lost)) => Some(Error::Lost(self.lose(lost))),
-            Some(error) => Some(error),
-            None => {
-                self.pass_beat(met);
-                None
-            }
+    /// Records what the row `met` of a refused request shows: the loss of the lock, or a heartbeat
+    /// number that the holder's next heartbeat must exceed.
+    pub(crate) fn learn(&self, met: Option<&Item>) {
+        match self.lease_error(met) {
+            Some(Error::Lost(lost)) => drop(self.lose(lost)),
+            Some(_) => {}
+            None => self.pass_beat(met),
         }
     }
 
-    /// Unlike [`judge`](Self::judge), `refusal` does not record the loss of the lock.
-    pub(crate) fn refusal(&self, met: Option<&Item>) -> Option<Error> {
+    /// Returns `None` if the row `met` shows that the holder still has the lock. A loss that the
+    /// guard has recorded earlier takes precedence over the loss in the row.
+    pub(crate) fn lease_error(&self, met: Option<&Item>) -> Option<Error> {
         if let Some(lost) = self.guard().lost(self.row.layout, met) {
-            return Some(Error::Lost(if self.shows_own_release(met) { Lost::Released } else { lost }));
+            let lost = if self.shows_own_release(met) { Lost::Released } else { lost };
+            return Some(Error::Lost(self.lost.borrow().clone().unwrap_or(lost)));
         }
         LockRecord::of(&self.row.layout, met).has_last_beat().then(|| Error::Corrupt {
             table: Arc::clone(&self.row.table),
@@ -232,7 +229,7 @@ impl Grant {
         })
     }
 
-    pub(crate) fn pass_beat(&self, met: Option<&Item>) {
+    fn pass_beat(&self, met: Option<&Item>) {
         let stored = LockRecord::of(&self.row.layout, met).beat.unwrap_or(0);
         let mut lease = self.lease();
         if stored >= lease.beat {
@@ -244,7 +241,7 @@ impl Grant {
     /// may have sent a release treats the row as proof of a release by the holder.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
-        self.lease().releases && released.is_some_and(|owner| **owner == *self.owner)
+        self.lease().ends != AfterWrite::Renew && released.is_some_and(|owner| **owner == *self.owner)
     }
 
     /// The release of a lost lock is not an error.

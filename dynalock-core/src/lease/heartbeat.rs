@@ -1,9 +1,9 @@
 use std::{sync::Arc, time::Duration};
 
-use super::{grant::Grant, record::LockRecord, row::HeartbeatFields};
+use super::{clause::AfterWrite, grant::Grant, record::LockRecord, row::HeartbeatFields};
 use crate::{
     clock,
-    error::{Error, Spent, Unavailable},
+    error::{Error, Lost, Spent, Unavailable},
     random,
     retry::{Answered, Attempts, CallCost, Connection, Limits, Purpose},
     telemetry::{self, in_lease},
@@ -113,7 +113,15 @@ impl Grant {
                 self.lease().waiters = LockRecord::of(&self.row.layout, before.as_ref()).waiters();
                 Ok(BeatResult::Renewed)
             }
-            Answered::Refused(met) => self.judge(met.as_ref()).map_or(Ok(BeatResult::Overtaken), Err),
+            // The delete of the guard has probably deleted the row. Otherwise, the error of the delete
+            // reports the loss of the lease.
+            Answered::Refused(None) if self.lease().ends == AfterWrite::Delete => {
+                Err(Error::Lost(self.lose(Lost::Released)))
+            }
+            Answered::Refused(met) => {
+                self.learn(met.as_ref());
+                self.lease_error(met.as_ref()).map_or(Ok(BeatResult::Overtaken), Err)
+            }
         }
     }
 

@@ -59,7 +59,10 @@ impl LeasePolicy {
             Self::Holder { grant, ends: AfterWrite::Release } => {
                 model.lock_in_item().map(|lock| Release { attribute: lock.released, owner: &grant.owner })
             }
-            Self::Holder { ends: AfterWrite::Renew, .. } | Self::Outside { .. } | Self::Ignoring => None,
+            // A delete leaves no released owner in the table.
+            Self::Holder { ends: AfterWrite::Renew | AfterWrite::Delete, .. }
+            | Self::Outside { .. }
+            | Self::Ignoring => None,
         }
     }
 
@@ -98,19 +101,21 @@ impl LeasePolicy {
         match self {
             Self::Ignoring => false,
             Self::Outside { options } => !LockRecord::of(&lock, row).is_alive(&lock, options.expired_before()),
-            Self::Holder { grant, .. } => grant.refusal(row).is_none(),
+            Self::Holder { grant, .. } => grant.lease_error(row).is_none(),
         }
     }
 
-    pub(crate) fn pass_beat(&self, row: Option<&Item>) {
+    /// Records for the holder what a refused write shows: the loss of the lease, or a heartbeat
+    /// number that the next heartbeat must exceed.
+    pub(crate) fn learn(&self, met: Option<&Item>) {
         if let Self::Holder { grant, .. } = self {
-            grant.pass_beat(row);
+            grant.learn(met);
         }
     }
 
     /// Returns `None` if a lease is not the reason for the refusal. `judged_at` is the time with
     /// which the refused request compared the end of the lease.
-    pub(crate) fn refusal(
+    pub(crate) fn lease_error(
         &self,
         ItemRef { model, table, .. }: &ItemRef,
         met: Option<&Item>,
@@ -124,7 +129,7 @@ impl LeasePolicy {
                 let record = LockRecord::read(&lock, item);
                 record.is_alive(&lock, judged_at).then(|| record.locked(table, shown_key(model, item), options, spent))
             }
-            (Self::Holder { grant, .. }, met) => grant.judge(met),
+            (Self::Holder { grant, .. }, met) => grant.lease_error(met),
         }
     }
 }

@@ -150,7 +150,7 @@ fn requests_of_one_lock() -> Vec<Line> {
         write_line("write without the lease", &LeaseClause::Outside { expired_before: None }),
         write_line("write without the lease, `Clock`", &LeaseClause::Outside { expired_before: Some(MOMENT) }),
         write_line("update of the holder", &holder(plain, LeaseEffect::Renew { beat: BEAT, until: UNTIL })),
-        write_line("commit of the holder", &holder(plain, LeaseEffect::Release { now: NOW })),
+        write_line("commit or delete of the holder", &holder(plain, LeaseEffect::Release { now: NOW })),
         write_line("guard", &holder(plain, LeaseEffect::Keep)),
     ]
 }
@@ -179,7 +179,7 @@ fn requests_of_the_queue() -> Vec<Line> {
         line("sweep", row.sweep(FENCE, Duplicate::Impossible)),
         line("sweep, enqueue in doubt", row.sweep(FENCE, Duplicate::Possible)),
         write_line("update of the head", &holder(fair, LeaseEffect::Renew { beat: BEAT, until: UNTIL })),
-        write_line("commit of the head", &holder(fair, LeaseEffect::Release { now: NOW })),
+        write_line("commit or delete of the head", &holder(fair, LeaseEffect::Release { now: NOW })),
         write_line("guard of the head", &holder(fair, LeaseEffect::Keep)),
     ]
 }

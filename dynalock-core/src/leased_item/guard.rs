@@ -2,7 +2,7 @@ use std::{future::Future, mem, ops::Deref, sync::Arc, time::Duration};
 
 use crate::{
     clock,
-    codec::{Item, Stored, decode, decode_stored},
+    codec::{Item, Stored, changed, decode_stored},
     error::{Error, Lost, Result},
     explain::Explained,
     lease::{
@@ -13,7 +13,7 @@ use crate::{
         token::LockToken,
     },
     model::{ItemRef, Lockable},
-    repository::{Repository, Session, explain},
+    repository::{Deleted, Repository, Session, explain, infallible},
     telemetry::{CallFailure, observe, observe_closure},
     write::{
         guard::{Guard, sealed},
@@ -29,9 +29,9 @@ use crate::{
 /// While the lease lasts, writes of other callers through this library fail with [`Error::Locked`],
 /// unless the writes ignore leases. DynamoDB refuses the writes of a holder that has lost its
 /// lease. Each write of the guard renews the lease, and heartbeats renew the lease between writes.
-/// [`release`](Self::release) and [`commit`](Self::commit) release the lease and wait for
-/// DynamoDB's answer. A drop of the guard releases the lease in the background. If the release in
-/// the background fails, the lease expires.
+/// [`release`](Self::release), [`commit`](Self::commit) and [`delete`](Self::delete) release the
+/// lease and wait for DynamoDB's answer. A drop of the guard releases the lease in the background.
+/// If the release in the background fails, the lease expires.
 ///
 /// Keep the guard in a variable, because a drop of the guard ends the lease.
 /// `let _ = items.lock("a").await?` drops the guard at once, and `let _guard = ..` keeps the guard.
@@ -81,6 +81,34 @@ impl<T: Lockable> LeaseGuard<T> {
     /// ```
     pub fn version(&self) -> u64 {
         self.stored.version()
+    }
+
+    /// Returns the value together with the version of the item, as of the grant or of the last
+    /// write of the guard. A transaction with [`Transaction::guard`](crate::Transaction::guard) can
+    /// write a clone of the `Stored` without another read of the item. After such a transaction,
+    /// the `Stored` of the guard is out of date until the next write of the guard.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable + Clone { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(
+    /// #     client: &aws_sdk_dynamodb::Client, payouts: &dynalock::Repository<T>, key: T::Key,
+    /// # ) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).await?;
+    /// let mut paid = payout.stored().clone();
+    /// paid.pay();
+    /// let mut tx = dynalock::Transaction::new(client);
+    /// tx.guard(&payout);
+    /// tx.update(payouts, paid);
+    /// tx.commit().await?;
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn stored(&self) -> &Stored<T> {
+        &self.stored
     }
 
     /// Returns the fence: a number that grows with each grant of the item's lease, even after
@@ -314,12 +342,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// If the caller drops the future of `update`, the write may or may not have been applied. The
     /// value in the guard stays unchanged. The next write of the guard first reads the item.
-    pub async fn update(&mut self, mut change: impl FnMut(&mut T) + Send) -> Result<()> {
-        let change = |value: &mut T| {
-            change(value);
-            Ok(())
-        };
-        observe("lease_update", self.table(), self.write(AfterWrite::Renew, change)).await.map(drop)
+    pub async fn update(&mut self, change: impl FnMut(&mut T) + Send) -> Result<()> {
+        observe("lease_update", self.table(), self.write(AfterWrite::Renew, infallible(change))).await.map(drop)
     }
 
     /// Changes the value of the leased item like [`update`](Self::update), with a closure that may
@@ -383,9 +407,11 @@ impl<T: Lockable> LeaseGuard<T> {
     ///   [`Error::Encode`], as for [`update`](Self::update).
     pub fn explain_update(&self, change: impl FnOnce(&mut T)) -> Result<Explained> {
         let mut session = self.session(AfterWrite::Renew)?;
-        let (mut value, mut basis) = decode::<T>(&self.repository.table, self.item.clone())?;
-        basis.remember(&value);
-        change(&mut value);
+        let change = |value: &mut T| {
+            change(value);
+            Ok::<_, Error>(())
+        };
+        let (value, basis, _) = changed(&self.repository.table, self.item.clone(), change)?;
         explain::write(&mut session, value, Change::Update(basis))
     }
 
@@ -441,14 +467,49 @@ impl<T: Lockable> LeaseGuard<T> {
     /// If the caller drops the future of `commit`, the write may or may not have been applied, and
     /// a background task releases the lease.
     pub async fn commit(self, change: impl FnMut(&mut T) + Send) -> Result<Stored<T>> {
-        observe("lease_commit", self.table(), self.write_and_release(change)).await
+        observe("lease_commit", self.table(), self.write_and_release(infallible(change))).await
     }
 
-    async fn write_and_release(mut self, mut change: impl FnMut(&mut T) + Send) -> Result<Stored<T>> {
-        let change = |value: &mut T| {
-            change(value);
-            Ok::<_, Error>(())
-        };
+    /// Changes the value of the leased item and releases the lease like [`commit`](Self::commit),
+    /// with a closure that may return an error. If the closure returns an error, the guard writes
+    /// nothing, and a background task releases the lease.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).await?;
+    /// let paid: Result<_, dynalock::Error> = payout.try_commit(|payout| {
+    ///     if payout.pay() { Ok(()) } else { Err(dynalock::Error::ForeignHandle) }
+    /// }).await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - The error that the closure returned.
+    /// - The errors of [`commit`](Self::commit), converted into `E` by `From`.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the caller drops the future of `try_commit`, the write may or may not have been applied,
+    /// and a background task releases the lease, as for [`commit`](Self::commit).
+    pub async fn try_commit<E: From<Error>>(
+        self,
+        mut change: impl FnMut(&mut T) -> Result<(), E> + Send,
+    ) -> Result<Stored<T>, E> {
+        let table = self.table();
+        let write = self.write_and_release(move |value| change(value).map_err(CallFailure::Closure));
+        observe_closure("lease_try_commit", table, write).await
+    }
+
+    async fn write_and_release<E: From<Error>>(
+        mut self,
+        change: impl FnMut(&mut T) -> Result<(), E>,
+    ) -> Result<Stored<T>, E> {
         let wrote = self.write(AfterWrite::Release, change).await?;
         let Self { mut guard, stored, .. } = self;
         match wrote {
@@ -458,6 +519,64 @@ impl<T: Lockable> LeaseGuard<T> {
             Wrote::No => guard.release().await?,
         }
         Ok(stored)
+    }
+
+    /// Deletes the leased item, and releases the lease. The condition of the delete requires that
+    /// the guard holds the lease, and that the item has not changed since the last read or write of
+    /// the guard. One request deletes the item together with a lease in the item. With
+    /// [`#[lockable(separate)]`](crate::Lockable), a transaction deletes the item and releases the
+    /// lease in the separate row, so the fences of the key still grow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let mut payout = payouts.lock(key).await?;
+    /// payout.update(|payout| drop(payout.pay())).await?;
+    /// payout.delete().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// After an error of `delete`, a background task releases the lease.
+    ///
+    /// - [`Error::Lost`]: the lease is lost, or another caller has deleted the item.
+    /// - [`Error::Conflict`]: a caller that ignores leases, or a transaction of your program, has
+    ///   changed the item. The conflict contains the stored item.
+    /// - [`Error::Indeterminate`]: DynamoDB may or may not have deleted the item.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the caller drops the future of `delete`, the item may or may not have been deleted, and a
+    /// background task releases the lease.
+    pub async fn delete(self) -> Result<Deleted> {
+        observe("lease_delete", self.table(), self.delete_and_release()).await
+    }
+
+    async fn delete_and_release(mut self) -> Result<Deleted> {
+        let mut session = self.session(AfterWrite::Delete)?;
+        self.refresh(&mut session).await?;
+        let Self { mut guard, stored, .. } = self;
+        match session.delete(stored).await {
+            Ok(deleted) => {
+                // Another caller may have deleted the item of an uncertain delete, and a separate
+                // lease row may still contain the lease. The drop of `guard` then releases the
+                // lease.
+                if deleted.certain {
+                    guard.end_released();
+                }
+                Ok(deleted)
+            }
+            Err(Error::Conflict(conflict)) if conflict.current_item().is_none() => {
+                Err(Error::Lost(guard.grant.lose(Lost::Deleted)))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Releases the lease, waits for DynamoDB's answer, and returns the value of the item.
@@ -525,6 +644,18 @@ impl<T: Lockable> LeaseGuard<T> {
         Error::Lost(self.guard.grant.lose(Lost::Deleted))
     }
 
+    /// Reads the item if the outcome of the guard's last write is unknown. The next write must not
+    /// start from a value that the guard itself may have replaced.
+    async fn refresh(&mut self, session: &mut Session<T>) -> Result<()> {
+        if self.last_write == LastWrite::Unknown {
+            let get = session.get(&self.stored.key())?;
+            self.item = session.read(&get).await?.ok_or_else(|| self.deleted())?;
+            self.stored = decode_stored(&self.repository.table, self.item.clone())?;
+            self.last_write = LastWrite::Known;
+        }
+        Ok(())
+    }
+
     async fn write<E: From<Error>>(
         &mut self,
         ends: AfterWrite,
@@ -532,23 +663,15 @@ impl<T: Lockable> LeaseGuard<T> {
     ) -> Result<Wrote, E> {
         let (mut session, table, key) = (self.session(ends)?, self.table(), self.stored.key());
         let get = session.get(&key)?;
-        if self.last_write == LastWrite::Unknown {
-            // The closure must not decide on a value that the guard itself may have replaced.
-            self.item = session.read(&get).await?.ok_or_else(|| self.deleted())?;
-            self.stored = decode_stored(&table, self.item.clone())?;
-            self.last_write = LastWrite::Known;
-        }
+        self.refresh(&mut session).await?;
         loop {
             // A write that releases the lease is the last write of the guard, so the guard needs no
             // copy of the item.
             let item = match ends {
                 AfterWrite::Renew => self.item.clone(),
-                AfterWrite::Release => mem::take(&mut self.item),
+                AfterWrite::Release | AfterWrite::Delete => mem::take(&mut self.item),
             };
-            let (mut value, mut basis) = decode::<T>(&table, item)?;
-            basis.remember(&value);
-            change(&mut value)?;
-            let changes = basis.changes(&table, &value)?;
+            let (value, basis, changes) = changed(&table, item, &mut change)?;
             if changes.is_empty() {
                 self.stored = Stored::unchanged(value, basis);
                 return Ok(Wrote::No);

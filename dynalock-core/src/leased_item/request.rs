@@ -9,7 +9,7 @@ use crate::{
     error::{Error, InvalidSetting, Lost, Result},
     key::Key,
     lease::{
-        AnyOne, AnyOrder, Expiry, Fair, LeaseOptions, LockToken, QueueStatus, QueueTicket, Wait,
+        AnyOne, AnyOrder, Fair, LeaseOptions, LockToken, QueueStatus, QueueTicket, Wait,
         acquire::{
             call::{AcquireCall, AcquireMode},
             spec::AcquireSpec,
@@ -45,28 +45,30 @@ pub struct LeaseRequest<T, O = LeaseGuard<T>, Q = AnyOrder> {
     output: PhantomData<fn() -> O>,
 }
 
-impl<T> Repository<T> {
-    /// Sets the rule that decides when a lease has expired. All writes and lease requests of the
-    /// repository use the expiry rule. All users of one table must set the same expiry rule.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # fn example<T: dynalock::Lockable>(payouts: dynalock::Repository<T>) {
-    /// use std::time::Duration;
-    ///
-    /// let payouts = payouts.expiry(dynalock::Expiry::Clock { max_skew: Duration::from_secs(1) });
-    /// # }
-    /// ```
-    pub fn expiry(mut self, expiry: Expiry) -> Self
-    where
-        T: Lockable,
-    {
-        self.options.expiry = expiry;
-        self
+impl<T: Lockable> Repository<T> {
+    lease_methods! {
+        self, [self], [self], {
+            /// ```
+            /// # use dynalock_core as dynalock;
+            /// # fn example<T: dynalock::Lockable>(payouts: dynalock::Repository<T>) {
+            "let payouts = payouts" ";"
+            /// # }
+            /// ```
+        },
+        /// All writes and lease requests of the repository use the expiry rule.
+        expiry;
+        /// The limit applies to the leases that the repository acquires or
+        /// [resumes](Repository::resume). By default, heartbeats renew a lease until the holder
+        /// releases the lease.
+        max_hold;
+        /// The choice applies to the leases that the repository acquires or
+        /// [resumes](Repository::resume). By default, a task on the caller's runtime sends the
+        /// heartbeats.
+        heartbeat;
     }
+}
 
+impl<T> Repository<T> {
     /// Acquires the lease of an item, and waits while another caller holds the lease. While the
     /// lease lasts, writes of other callers fail with [`Error::Locked`], unless the writes ignore
     /// leases.
@@ -179,7 +181,9 @@ impl<T> Repository<T> {
 
     /// Resumes a lease that was [detached](LeaseGuard::detach). `resume` reads the item, and renews
     /// the lease by one heartbeat. `resume` succeeds even if the lease has ended, unless another
-    /// caller has acquired or removed the lease.
+    /// caller has acquired or removed the lease. The token contains the ttl of the lease. The
+    /// repository sets the [`heartbeat`](Self::heartbeat) and the [`max_hold`](Self::max_hold) of
+    /// the resumed lease.
     ///
     /// # Examples
     ///
@@ -277,11 +281,11 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         owner;
         /// The default rule is the [expiry rule of the repository](Repository::expiry).
         expiry;
-        /// By default, heartbeats renew a lease until the holder releases the lease.
+        /// The default is the [limit of the repository](Repository::max_hold).
         max_hold;
         /// With [`Heartbeat::Off`](crate::Heartbeat::Off), only the writes of the guard and
-        /// [`LeaseGuard::extend`] renew the lease. By default, a task on the caller's runtime sends
-        /// the heartbeats.
+        /// [`LeaseGuard::extend`] renew the lease. The default is the
+        /// [choice of the repository](Repository::heartbeat).
         heartbeat;
         /// [`Locks::refresh`](crate::Locks::refresh) describes the default intervals. A read by a
         /// waiter costs more for a large item than for a small item, unless the type has

@@ -20,6 +20,7 @@ pub use get_many::GetMany;
 pub use import::Import;
 pub use in_many::InMany;
 use modify::NoValue;
+pub(crate) use modify::infallible;
 pub use modify::{TryUpdateWith, UpdateWith, UpsertWith};
 pub use patch::Patch;
 pub use read::Get;

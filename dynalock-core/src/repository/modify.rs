@@ -6,7 +6,7 @@ use super::{
     session::{NextRun, Session},
 };
 use crate::{
-    codec::{Stored, decode, decode_stored},
+    codec::{Stored, changed, decode_stored},
     error::{Error, Result},
     key::Key,
     model::Versioned,
@@ -121,7 +121,7 @@ where
     }
 }
 
-pub(super) fn infallible<T, O, E>(mut change: impl FnMut(&mut T) -> O) -> impl FnMut(&mut T) -> Result<(), E> {
+pub(crate) fn infallible<T, O, E>(mut change: impl FnMut(&mut T) -> O) -> impl FnMut(&mut T) -> Result<(), E> {
     move |value| {
         change(value);
         Ok(())
@@ -144,11 +144,8 @@ impl<T: Versioned> Session<T> {
             let expired = item.take_if(|item| self.is_expired(item));
             let result = match item {
                 Some(item) => {
-                    let (mut value, mut basis) = decode::<T>(self.table(), item)?;
+                    let (value, basis, changes) = changed(self.table(), item, &mut change)?;
                     expected = Some(basis.state.revision.number());
-                    basis.remember(&value);
-                    change(&mut value)?;
-                    let changes = basis.changes(self.table(), &value)?;
                     if changes.is_empty() {
                         return Ok(Stored::unchanged(value, basis));
                     }

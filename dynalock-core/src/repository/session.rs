@@ -2,7 +2,7 @@
 
 use std::{mem, sync::Arc};
 
-use super::{Repository, Request};
+use super::{Deleted, Repository, Request};
 use crate::{
     codec::{Basis, Changes, Item, State, Stored, decode_stored, encode, size, state_of},
     error::{Conflict, Error},
@@ -291,8 +291,9 @@ impl<T: Versioned> Session<T> {
                 // If another caller holds a lease on the changed item, every kind of write returns
                 // `Locked` instead of a conflict.
                 let judged_at = self.policy.judged_at(T::MODEL, self.companion);
-                let refusal = intent.refusal(Some(&stored), judged_at, self.attempts.spent());
-                return refusal.map_or(Ok(WriteResult::Conflict(Some(stored))), Err);
+                self.policy.learn(Some(&stored));
+                let error = intent.lease_error(Some(&stored), judged_at, self.attempts.spent());
+                return error.map_or(Ok(WriteResult::Conflict(Some(stored))), Err);
             }
             let changes = intent.changes()?;
             if intent.keeps_foreign(&stored, &changes) {
@@ -328,12 +329,17 @@ impl<T: Versioned> Session<T> {
         ring_of(item).is_some_and(|ring| ring.contains(self.id))
     }
 
-    /// Returns `Applied(true)` if the call certainly deleted the item, and `Applied(false)` if
-    /// another caller may have deleted the item.
-    pub(super) async fn delete(&mut self, value: T, basis: Basis) -> Result<WriteResult<bool>, Error> {
+    /// Deletes the item. Returns an error if the item is not in the state of `stored`.
+    pub(crate) async fn delete(&mut self, stored: Stored<T>) -> Result<Deleted, Error> {
+        let (value, basis) = self.known(stored).await?;
+        let (key, expected) = (value.key(), self.expected(&basis));
         let intent = self.intent(value, Change::Delete(basis));
-        let result = self.write(&intent).await?;
-        Ok(result.map(|applied| !matches!(applied.proof, Proof::Absence)))
+        match self.write(&intent).await? {
+            // After a lost reply, a read may show only that the item no longer exists. Another
+            // caller may have deleted the item.
+            WriteResult::Applied(applied) => Ok(Deleted { certain: !matches!(applied.proof, Proof::Absence) }),
+            WriteResult::Conflict(met) => Err(self.refused(key, &expected, met)),
+        }
     }
 
     pub(super) async fn delete_unchecked(&mut self, key: Key) -> Result<(), Error> {

@@ -141,12 +141,7 @@ impl<T: Versioned> IntoFuture for Request<T, Delete<T>> {
     fn into_future(self) -> Self::IntoFuture {
         observe("delete", self.table(), async move {
             let (mut session, Delete { stored }) = Session::<T>::new(self);
-            let (value, basis) = session.known(stored).await?;
-            let (key, expected) = (value.key(), session.expected(&basis));
-            match session.delete(value, basis).await? {
-                WriteResult::Applied(certain) => Ok(Deleted { certain }),
-                WriteResult::Conflict(met) => Err(session.refused(key, &expected, met)),
-            }
+            session.delete(stored).await
         })
     }
 }

@@ -257,7 +257,6 @@ impl Commit<'_> {
             if let Some((intent, reason)) = self.operations[index].intent().zip(self.by_lease(index, reasons)) {
                 let (Target { model, policy, .. }, row) = (intent.target(), reason.item.as_ref());
                 if policy.may_pass(model, row) {
-                    policy.pass_beat(row);
                     self.operations[index].companion = CompanionWrite::RemoveExpired;
                     adapted = Adapted::Yes;
                 }
@@ -285,7 +284,7 @@ impl Commit<'_> {
     fn cancelled(&self, reasons: &[ActionReason]) -> Error {
         let by_lease = |index: usize| {
             let met = self.by_lease(index, reasons)?.item.as_ref();
-            self.operations[index].refusal(met, self.assembly.positions[index].judged_at, self.attempts.spent())
+            self.operations[index].lease_error(met, self.assembly.positions[index].judged_at, self.attempts.spent())
         };
         if let Some(refusal) = (0..self.operations.len()).find_map(by_lease) {
             return refusal;

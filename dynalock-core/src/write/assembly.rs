@@ -246,11 +246,11 @@ impl Intent for OnlyWrite<'_> {
         self.group().with_checks(self.lead, self.intent.plan(stamp, clause)?)
     }
 
-    fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
+    fn lease_error(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
         match self.operations.iter().find(|operation| operation.guarded().is_some()) {
             // A guard reports the loss of the lease as `Error::Lost`.
-            Some(guard) => guard.refusal(met, judged_at, spent),
-            None => self.intent.refusal(met, judged_at, spent),
+            Some(guard) => guard.lease_error(met, judged_at, spent),
+            None => self.intent.lease_error(met, judged_at, spent),
         }
     }
 }

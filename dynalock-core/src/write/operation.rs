@@ -68,9 +68,9 @@ impl Operation {
         self.guarded().is_some() && self.item_ref.model.lock_in_row().is_some()
     }
 
-    pub(crate) fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
+    pub(crate) fn lease_error(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
         match &self.kind {
-            OperationKind::Write(intent) => intent.refusal(met, judged_at, spent),
+            OperationKind::Write(intent) => intent.lease_error(met, judged_at, spent),
             OperationKind::Check(Requirement::Guard(holder)) => {
                 holder.lost(self.item_ref.model.lock?, met).map(Error::Lost)
             }

@@ -268,8 +268,9 @@ impl Writer<'_> {
             // A lease error takes precedence over a version conflict, because the holder of the
             // lease may have changed the version.
             WriteResult::Conflict(met) if self.intent.target().asks_for_lease_in_item() => {
-                match self.intent.refusal(met.as_ref(), facts.position.judged_at, self.attempts.spent()) {
-                    Some(refusal) => self.evict(met, refusal).await.map(|()| None),
+                self.intent.target().policy.learn(met.as_ref());
+                match self.intent.lease_error(met.as_ref(), facts.position.judged_at, self.attempts.spent()) {
+                    Some(error) => self.evict(met, error).await.map(|()| None),
                     None => Ok(Some(WriteResult::Conflict(met))),
                 }
             }
@@ -296,7 +297,7 @@ impl Writer<'_> {
         let may_pass = self.intent.target().policy.may_pass(item_ref.model, row.as_ref())
             && self.attempts.may_go_on(Duration::ZERO);
         if may_pass {
-            self.intent.target().policy.pass_beat(row.as_ref());
+            self.intent.target().policy.learn(row.as_ref());
             *self.companion = CompanionWrite::RemoveExpired;
         }
         let own = reasons.pop().filter(|own| own.class() == Some(CancellationClass::Conflict));
@@ -325,19 +326,20 @@ impl Writer<'_> {
             }
             WriteResult::Conflict(_) if !may_pass => {
                 let spent = self.attempts.spent();
+                self.intent.target().policy.learn(row.as_ref());
                 // If no lease caused the refusal, `may_pass` is false only because the call has
                 // reached its deadline or its limit of attempts.
-                let refusal = self.intent.refusal(row.as_ref(), facts.position.judged_at, spent);
-                let refusal = refusal.unwrap_or_else(|| self.attempts.too_late());
-                self.evict(row, refusal).await.map(|()| None)
+                let error = self.intent.lease_error(row.as_ref(), facts.position.judged_at, spent);
+                let error = error.unwrap_or_else(|| self.attempts.too_late());
+                self.evict(row, error).await.map(|()| None)
             }
             result => Ok(Some(result)),
         }
     }
 
-    /// Removes an expired first entry of the lock queue. Returns the error `refusal` if the first
+    /// Removes an expired first entry of the lock queue. Returns the error `error` if the first
     /// entry of the queue has not expired.
-    async fn evict(&mut self, met: Option<Item>, refusal: Error) -> Result<(), Error> {
+    async fn evict(&mut self, met: Option<Item>, error: Error) -> Result<(), Error> {
         // `judge` has found that DynamoDB has applied no earlier attempt of the write.
         self.settle_doubt();
         let (policy, item_ref) = (self.intent.target().policy, self.intent.item_ref());
@@ -345,7 +347,7 @@ impl Writer<'_> {
             Some(met) if evict_expired_head(self.attempts, policy, &item_ref, &met).await? => {
                 self.attempts.check_time()
             }
-            Some(_) | None => Err(refusal),
+            Some(_) | None => Err(error),
         }
     }
 

@@ -1,9 +1,9 @@
-use dynalock::{Error, LockToken, Transaction, local::Fault, private::ClockAhead as _};
+use dynalock::{Error, LockToken, Transaction, error::Lost, local::Fault, private::ClockAhead as _};
 
 use super::separate::{action, actions};
 use crate::support::{
-    Crate, Kept, LOST_REPLIES, SKEW, Shop, TTL, changed, expect_error, for_both_kinds, kill, millis, n, now, secs,
-    settle, stolen_by, travel,
+    Crate, Kept, LOST_REPLIES, SKEW, Shop, TTL, changed, commit_under, expect_error, for_both_kinds, kill, millis, n,
+    now, secs, settle, stolen_by, travel,
 };
 
 for_both_kinds![
@@ -13,6 +13,8 @@ for_both_kinds![
     a_transaction_under_a_lease_happens_only_while_it_is_held,
     a_lost_reply_is_neither_a_loss_nor_a_second_write,
     a_write_in_doubt_that_meets_a_lease_is_indeterminate,
+    a_transaction_of_the_holder_writes_what_the_guard_has_read,
+    a_commit_whose_closure_refuses_writes_nothing_and_releases,
 ];
 
 async fn each_write_of_the_holder_renews_the_lease_and_the_commit_releases_it<T: Kept>() {
@@ -138,6 +140,42 @@ async fn a_write_in_doubt_that_meets_a_lease_is_indeterminate<T: Kept>() {
     expect_error!(table.items.update(stored).await, Error::Indeterminate { .. });
     settle().await;
     assert_eq!(table.raw.get("a").await.unwrap()["items"], n(9));
+}
+
+async fn a_transaction_of_the_holder_writes_what_the_guard_has_read<T: Kept>() {
+    let (shop, table) = Shop::with_two::<T>().await;
+    let mut lease = table.items.lock("a").await.unwrap();
+    lease.update(|it| *it.items() += 1).await.unwrap();
+    assert_eq!((lease.stored().version(), lease.stored().count()), (2, 6));
+    assert_eq!(lease.stored().etag(), table.others.get("a").await.unwrap().unwrap().etag());
+    let reads = shop.counts(["GetItem", "TransactGetItems"]);
+    let written = changed(lease.stored().clone(), |it| *it.items() += 1);
+    commit_under(&lease, &shop.client, |tx| tx.update(&table.items, written)).await.unwrap();
+    assert_eq!(shop.counts(["GetItem", "TransactGetItems"]), reads);
+    // The next write of the guard starts from the item that the transaction has written.
+    let stored = lease.commit(|it| *it.items() += 1).await.unwrap();
+    assert_eq!((stored.count(), stored.version()), (8, 4));
+}
+
+async fn a_commit_whose_closure_refuses_writes_nothing_and_releases<T: Kept>() {
+    let (_shop, table) = Shop::with_two::<T>().await;
+    let lease = table.items.lock("a").await.unwrap();
+    let lost = lease.lost();
+    let refused = lease.try_commit(|it| {
+        *it.items() = 99;
+        Err(Error::ForeignHandle)
+    });
+    expect_error!(refused.await, Error::ForeignHandle);
+    assert_eq!(lost.await, Lost::Released);
+    travel(millis(100)).await;
+    let lease = table.others.try_lock("a").await.unwrap().expect("the lease is free");
+    assert_eq!((lease.count(), lease.version()), (5, 1));
+    let add = |it: &mut T| {
+        *it.items() += 1;
+        Ok::<_, Error>(())
+    };
+    assert_eq!(lease.try_commit(add).await.unwrap().count(), 6);
+    assert!(table.others.try_lock("a").await.unwrap().is_some());
 }
 
 #[tokio::test(start_paused = true)]

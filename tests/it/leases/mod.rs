@@ -2,6 +2,7 @@
 
 mod any;
 mod commits;
+mod deletes;
 mod fence;
 mod foreign;
 mod ground;

@@ -1,9 +1,9 @@
 //! A process resumes the lease of another process by its token.
 
-use dynalock::{Error, LockToken, Versioned, error::Lost, local::Fault};
+use dynalock::{Error, LeaseGuard, LockToken, Versioned, error::Lost, local::Fault};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Crate, Shop, Table, expect_error, millis, secs, travel};
+use crate::support::{Crate, Shop, Table, expect_error, millis, now, secs, travel};
 
 async fn detached() -> (Shop, Table<Crate>, LockToken) {
     let (shop, table) = Shop::with_items([Crate::new("a", 5)]).await;
@@ -38,6 +38,30 @@ async fn a_token_is_kept_over_a_resume_that_was_dropped() {
         travel(secs(1)).await;
         assert!(table.others.try_lock("a").await.unwrap().is_none());
         table.items.resume(token).await.unwrap().release().await.unwrap();
+    }
+}
+
+/// Returns the seconds until the lease is lost, and at most 1000.
+async fn lasts(lease: LeaseGuard<Crate>) -> u64 {
+    let started = now();
+    tokio::select! {
+        _ = lease.lost() => {}
+        () = travel(secs(1000)) => {}
+    }
+    let lasted = started.elapsed().as_secs();
+    lease.release().await.unwrap();
+    lasted
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_has_the_heartbeat_and_the_longest_hold_of_its_repository_also_after_a_resume() {
+    for (is_beating, longest, expected) in [(false, 3600, 10..=10), (true, 60, 60..=70), (true, 3600, 1000..=1000)] {
+        let (_, table) = Shop::with_items([Crate::new("a", 5)]).await;
+        let items = table.items.clone().heartbeat(is_beating).max_hold(secs(longest));
+        let granted = lasts(items.lock("a").await.unwrap()).await;
+        let token = table.items.lock("a").await.unwrap().detach();
+        let resumed = lasts(items.resume(token).await.unwrap()).await;
+        assert!(expected.contains(&granted) && expected.contains(&resumed), "{granted} and {resumed}");
     }
 }
 

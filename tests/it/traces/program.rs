@@ -176,6 +176,12 @@ async fn leases() {
     // The commit of a fair lease leaves an empty queue, which the background removes.
     items.lock(key("a")).fair().await.unwrap().commit(|parcel| parcel.items = 5).await.unwrap();
     settle().await;
+    let change = |parcel: &mut Parcel| {
+        parcel.items = 6;
+        Ok::<_, Error>(())
+    };
+    items.lock(key("a")).await.unwrap().try_commit(change).await.unwrap();
+    items.lock(key("a")).await.unwrap().delete().await.unwrap();
 }
 
 async fn locks() {

@@ -47,8 +47,8 @@ pub(crate) trait Intent: Send + Sync {
         policy.clause(model, repeats, companion)
     }
 
-    fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
-        self.target().policy.refusal(&self.item_ref(), met, judged_at, spent)
+    fn lease_error(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
+        self.target().policy.lease_error(&self.item_ref(), met, judged_at, spent)
     }
 
     fn item_ref(&self) -> ItemRef {
