@@ -89,8 +89,9 @@ pub mod lock {
 pub mod request {
     pub use crate::explain::{Explained, ExplainedAction, ExplainedExpression, ExplainedRequest};
     pub use crate::repository::{
-        Checked, CombinedCall, Combining, Conditional, Create, Delete, DeleteUnchecked, Deleted, Get, GetMany, Import,
-        InMany, ItemResult, Patch, Request, TryUpdateWith, Update, UpdateWith, UpsertWith, WriteMany, WriteStream,
+        Checked, CombinedCall, Combining, Conditional, Create, Delete, DeleteUnchecked, Deleted, Explain, Get, GetMany,
+        Import, InMany, ItemResult, Patch, Request, TryUpdateWith, Update, UpdateWith, UpsertWith, WriteMany,
+        WriteStream,
     };
 }
 
