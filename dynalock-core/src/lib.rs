@@ -77,7 +77,7 @@ pub mod condition {
 #[doc = include_str!("lease/queue/protocol.md")]
 pub mod lock {
     pub use crate::{
-        lease::{AnyOne, AnyOrder, Fair, QueueStatus, QueueTicket},
+        lease::{AnyOne, AnyOrder, Fair, LockOrder, QueueStatus, QueueTicket},
         leased_item::{GuardPatch, LeaseRequest},
         named::{Acquire, LockInfo, LockList, LockSetGuard, QueuePlace},
         write::Guard,

@@ -1,7 +1,12 @@
 use std::time::Duration;
 
-use super::options::Wait;
-use crate::error::{Error, InvalidSetting};
+use tokio::sync::watch;
+
+use super::{acquire::call::AcquireMode, options::Wait, queue::enter::QueueLimits};
+use crate::{
+    error::{Error, InvalidSetting},
+    retry::Limits,
+};
 
 /// The default order: any of several waiters may get the lock next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,16 +28,16 @@ pub struct Fair {
 }
 
 impl Fair {
-    /// Returns the maximum number of entries in the queue. A call that does not wait may enter only
-    /// an empty queue.
-    pub(crate) fn most(self, wait: Wait) -> Result<usize, Error> {
-        match (self.most, wait) {
-            (0, _) => Err(Error::InvalidSetting(InvalidSetting::MaxQueue)),
-            (_, Wait::No | Wait::For(Duration::ZERO)) => Ok(1),
+    /// Returns the limits of the queue. A call that does not wait may enter only an empty queue.
+    pub(crate) fn limits(self, wait: Wait, transaction: Limits) -> Result<QueueLimits, Error> {
+        let most = match (self.most, wait) {
+            (0, _) => return Err(Error::InvalidSetting(InvalidSetting::MaxQueue)),
+            (_, Wait::No | Wait::For(Duration::ZERO)) => 1,
             // The row of a lock has no room for more than 10,000 queue entries. DynamoDB refuses a
             // condition with a very large list index.
-            (most, Wait::For(_) | Wait::Forever) => Ok(most.min(10_000)),
-        }
+            (most, Wait::For(_) | Wait::Forever) => most.min(10_000),
+        };
+        Ok(QueueLimits { most, transaction })
     }
 }
 
@@ -40,4 +45,40 @@ impl Default for Fair {
     fn default() -> Self {
         Self { most: 100 }
     }
+}
+
+/// The order in which waiting callers get a lock: [`AnyOrder`] or [`Fair`].
+pub trait LockOrder: sealed::Sealed {}
+
+pub(crate) mod sealed {
+    use super::Fair;
+
+    /// Only the types of the library implement `Sealed`, so other crates cannot implement
+    /// [`LockOrder`](super::LockOrder).
+    pub trait Sealed: Send + 'static {
+        fn fair(&self) -> Option<Fair>;
+    }
+}
+
+impl LockOrder for AnyOrder {}
+impl LockOrder for Fair {}
+
+impl sealed::Sealed for AnyOrder {
+    fn fair(&self) -> Option<Fair> {
+        None
+    }
+}
+
+impl sealed::Sealed for Fair {
+    fn fair(&self) -> Option<Fair> {
+        Some(*self)
+    }
+}
+
+/// `limits` are the limits of a transaction for several locks.
+pub(crate) fn acquire_mode(order: &impl LockOrder, wait: Wait, limits: Limits) -> Result<AcquireMode, Error> {
+    Ok(match order.fair() {
+        None => AcquireMode::All(limits),
+        Some(fair) => AcquireMode::Queue(fair.limits(wait, limits)?, watch::Sender::new(None)),
+    })
 }

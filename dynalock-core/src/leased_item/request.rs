@@ -1,7 +1,5 @@
 use std::{future::IntoFuture, marker::PhantomData, sync::Arc};
 
-use tokio::sync::watch;
-
 use super::guard::LeaseGuard;
 use crate::{
     clock::ClockAhead,
@@ -9,7 +7,7 @@ use crate::{
     error::{Error, InvalidSetting, Lost, Result},
     key::Key,
     lease::{
-        AnyOne, AnyOrder, Expiry, Fair, LeaseOptions, LockToken, QueueStatus, QueueTicket, Wait,
+        AnyOne, AnyOrder, Expiry, Fair, LeaseOptions, LockOrder, LockToken, QueueTicket, Wait,
         acquire::{
             call::{AcquireCall, AcquireMode},
             spec::AcquireSpec,
@@ -17,7 +15,7 @@ use crate::{
         grant::Grant,
         held_grant::{Background, HeldGrant, KeptGrant},
         lease_methods,
-        queue::enter::QueueLimits,
+        order::acquire_mode,
         row::{LeaseSubject, Row},
     },
     model::{IntoKey, LockPlace, Lockable},
@@ -373,15 +371,6 @@ impl<T: Lockable, O> LeaseRequest<T, O, Fair> {
         self.order = Fair { most };
         self
     }
-
-    fn acquire_fair(
-        self,
-        progress: watch::Sender<Option<QueueStatus>>,
-    ) -> Result<impl Future<Output = Result<LeaseGuard<T>>> + Send + 'static> {
-        let most = self.order.most(self.wait_or_default())?;
-        let limits = QueueLimits { most, transaction: self.limits };
-        self.acquire(AcquireMode::Queue(limits, progress))
-    }
 }
 
 impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
@@ -413,7 +402,12 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     /// The caller may drop the future of `enter` at any time. After a drop, a task on the caller's
     /// runtime removes the caller's entry from the queue.
     pub async fn enter(self) -> Result<QueueTicket<LeaseGuard<T>>> {
-        observe("enter", self.table(), QueueTicket::enter(|progress| self.acquire_fair(progress))).await
+        let table = self.table();
+        let enter = |progress| {
+            let limits = self.order.limits(self.wait_or_default(), self.limits)?;
+            self.acquire(AcquireMode::Queue(limits, progress))
+        };
+        observe("enter", table, QueueTicket::enter(enter)).await
     }
 }
 
@@ -446,22 +440,32 @@ impl<T: Lockable, O, Q> LeaseRequest<T, O, Q> {
         if locks.is_empty() {
             return Err(Error::InvalidSetting(InvalidSetting::NoLocks));
         }
-        let repository = self.repository;
-        Ok(AcquireCall { locks, mode }.acquire_one(|KeptGrant { guard, row }| {
+        let acquired = AcquireCall { locks, mode }.acquire_one();
+        Ok(async move {
+            let KeptGrant { guard, row } = acquired.await?;
             // The call that acquired the lease has received the item, so `row` is `Some`.
             let item = row.unwrap_or_default();
-            let stored = decode_stored(&repository.table, item.clone())?;
-            Ok(LeaseGuard::new(repository, guard, stored, item))
-        }))
+            let stored = decode_stored(&self.repository.table, item.clone())?;
+            Ok(LeaseGuard::new(self.repository, guard, stored, item))
+        })
     }
 }
 
-impl<T: Lockable> IntoFuture for LeaseRequest<T> {
+impl<T: Lockable, O, Q: LockOrder> LeaseRequest<T, O, Q> {
+    fn mode(&self) -> Result<AcquireMode> {
+        acquire_mode(&self.order, self.wait_or_default(), self.limits)
+    }
+}
+
+impl<T: Lockable, Q: LockOrder> IntoFuture for LeaseRequest<T, LeaseGuard<T>, Q> {
     type Output = Result<LeaseGuard<T>>;
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        observe("lock", self.table(), async move { self.acquire(AcquireMode::Any)?.await })
+        observe("lock", self.table(), async move {
+            let mode = self.mode()?;
+            self.acquire(mode)?.await
+        })
     }
 }
 
@@ -474,31 +478,14 @@ impl<T: Lockable> IntoFuture for LeaseRequest<T, LeaseGuard<T>, AnyOne> {
     }
 }
 
-impl<T: Lockable> IntoFuture for LeaseRequest<T, LeaseGuard<T>, Fair> {
-    type Output = Result<LeaseGuard<T>>;
-    type IntoFuture = BoxedCall<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        observe("lock", self.table(), async move { self.acquire_fair(watch::Sender::new(None))?.await })
-    }
-}
-
-impl<T: Lockable> IntoFuture for LeaseRequest<T, Option<LeaseGuard<T>>> {
-    type Output = Result<Option<LeaseGuard<T>>>;
-    type IntoFuture = BoxedCall<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        observe("try_lock", self.table(), async move { Error::none_if_locked(self.acquire(AcquireMode::Any)?.await) })
-    }
-}
-
-impl<T: Lockable> IntoFuture for LeaseRequest<T, Option<LeaseGuard<T>>, Fair> {
+impl<T: Lockable, Q: LockOrder> IntoFuture for LeaseRequest<T, Option<LeaseGuard<T>>, Q> {
     type Output = Result<Option<LeaseGuard<T>>>;
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         observe("try_lock", self.table(), async move {
-            Error::none_if_locked(self.acquire_fair(watch::Sender::new(None))?.await)
+            let mode = self.mode()?;
+            Error::none_if_locked(self.acquire(mode)?.await)
         })
     }
 }

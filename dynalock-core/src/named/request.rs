@@ -1,18 +1,16 @@
 use std::{fmt, future::IntoFuture, marker::PhantomData, sync::Arc};
 
-use tokio::sync::watch;
-
 use super::{guard::LockGuard, guard_set::LockSetGuard, settings::Settings};
 use crate::{
     error::{Error, InvalidSetting, InvalidTransaction, Result},
     lease::{
-        AnyOrder, Fair, QueueStatus, QueueTicket, Wait,
+        AnyOrder, Fair, LockOrder, QueueTicket, Wait,
         acquire::{
             call::{AcquireCall, AcquireMode},
             spec::AcquireSpec,
         },
         lease_methods,
-        queue::enter::QueueLimits,
+        order::acquire_mode,
     },
     telemetry::{BoxedCall, observe},
 };
@@ -199,11 +197,8 @@ impl<Q> Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
             _ => self.names.iter().map(|name| self.spec_of(name)).collect::<Result<_>>()?,
         };
         let row_names: Vec<_> = locks.iter().map(|spec| Arc::clone(&spec.row_name)).collect();
-        let acquire = AcquireCall { locks, mode }.acquire(|all| {
-            let guards = row_names.into_iter().zip(all).map(|(row_name, kept)| LockGuard::new(row_name, kept));
-            Ok(LockSetGuard::new(guards.collect()))
-        });
-        acquire.await
+        let all = AcquireCall { locks, mode }.acquire().await?;
+        Ok(LockSetGuard::new(row_names.into_iter().zip(all).map(|(name, kept)| LockGuard::new(name, kept)).collect()))
     }
 }
 
@@ -225,11 +220,11 @@ impl<O, N> Acquire<O, N, Fair> {
         self.order = Fair { most };
         self
     }
+}
 
-    fn mode(&self, progress: watch::Sender<Option<QueueStatus>>) -> Result<AcquireMode> {
-        let most = self.order.most(self.settings.wait())?;
-        let limits = QueueLimits { most, transaction: self.settings.limits_of_all };
-        Ok(AcquireMode::Queue(limits, progress))
+impl<O, N, Q: LockOrder> Acquire<O, N, Q> {
+    fn mode(&self) -> Result<AcquireMode> {
+        acquire_mode(&self.order, self.settings.wait(), self.settings.limits_of_all)
     }
 }
 
@@ -238,7 +233,8 @@ impl<O, Q> Acquire<O, Arc<str>, Q> {
     fn acquire(self, mode: AcquireMode) -> Result<impl Future<Output = Result<LockGuard>> + Send + 'static> {
         let spec = self.spec_of(&self.names)?;
         let row_name = Arc::clone(&spec.row_name);
-        Ok(AcquireCall { locks: vec![spec], mode }.acquire_one(|kept| Ok(LockGuard::new(row_name, kept))))
+        let acquired = AcquireCall { locks: vec![spec], mode }.acquire_one();
+        Ok(async move { Ok(LockGuard::new(row_name, acquired.await?)) })
     }
 }
 
@@ -271,76 +267,44 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     pub async fn enter(self) -> Result<QueueTicket<LockGuard>> {
         let table = self.table();
         let enter = |progress| {
-            let mode = self.mode(progress)?;
-            self.acquire(mode)
+            let limits = self.order.limits(self.settings.wait(), self.settings.limits_of_all)?;
+            self.acquire(AcquireMode::Queue(limits, progress))
         };
         observe("enter", table, QueueTicket::enter(enter)).await
     }
 }
 
-impl IntoFuture for Acquire<LockGuard> {
-    type Output = Result<LockGuard>;
-    type IntoFuture = BoxedCall<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        observe("acquire", self.table(), async move { self.acquire(AcquireMode::Any)?.await })
-    }
-}
-
-impl IntoFuture for Acquire<LockGuard, Arc<str>, Fair> {
+impl<Q: LockOrder> IntoFuture for Acquire<LockGuard, Arc<str>, Q> {
     type Output = Result<LockGuard>;
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         observe("acquire", self.table(), async move {
-            let mode = self.mode(watch::Sender::new(None))?;
+            let mode = self.mode()?;
             self.acquire(mode)?.await
         })
     }
 }
 
-impl IntoFuture for Acquire<LockSetGuard, Vec<Arc<str>>> {
-    type Output = Result<LockSetGuard>;
-    type IntoFuture = BoxedCall<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        let mode = AcquireMode::All(self.settings.limits_of_all);
-        observe("acquire_all", self.table(), self.acquire_all(mode))
-    }
-}
-
-impl IntoFuture for Acquire<LockSetGuard, Vec<Arc<str>>, Fair> {
+impl<Q: LockOrder> IntoFuture for Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
     type Output = Result<LockSetGuard>;
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         observe("acquire_all", self.table(), async move {
-            let mode = self.mode(watch::Sender::new(None))?;
+            let mode = self.mode()?;
             self.acquire_all(mode).await
         })
     }
 }
 
-impl IntoFuture for Acquire<Option<LockGuard>> {
-    type Output = Result<Option<LockGuard>>;
-    type IntoFuture = BoxedCall<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        observe(
-            "try_acquire",
-            self.table(),
-            async move { Error::none_if_locked(self.acquire(AcquireMode::Any)?.await) },
-        )
-    }
-}
-
-impl IntoFuture for Acquire<Option<LockGuard>, Arc<str>, Fair> {
+impl<Q: LockOrder> IntoFuture for Acquire<Option<LockGuard>, Arc<str>, Q> {
     type Output = Result<Option<LockGuard>>;
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         observe("try_acquire", self.table(), async move {
-            let mode = self.mode(watch::Sender::new(None))?;
+            let mode = self.mode()?;
             Error::none_if_locked(self.acquire(mode)?.await)
         })
     }

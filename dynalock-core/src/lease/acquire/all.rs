@@ -19,7 +19,7 @@ use crate::{
 pub(super) async fn acquire_all(
     specs: &[AcquireSpec],
     limits: Limits,
-    caller: &mut impl Caller,
+    caller: &mut Caller,
 ) -> Result<Vec<KeptGrant>, Stop> {
     // The call writes the same owner text into the rows of all locks. After a lost reply, the row
     // of each lock shows whether DynamoDB has applied the transaction.
@@ -32,7 +32,7 @@ pub(super) async fn acquire_all(
 async fn acquire_together(
     all: &mut [Acquisition<'_>],
     limits: Limits,
-    caller: &mut impl Caller,
+    caller: &mut Caller,
 ) -> Result<Vec<KeptGrant>, Stop> {
     let mut backoff = Backoff::default();
     loop {

@@ -53,7 +53,7 @@ pub(crate) async fn acquire_in_order(
     specs: &[AcquireSpec],
     limits: QueueLimits,
     progress: &watch::Sender<Option<QueueStatus>>,
-    caller: &mut impl Caller,
+    caller: &mut Caller,
 ) -> Result<Vec<KeptGrant>, Stop> {
     let owner = specs[0].entry();
     let tickets = specs.iter().map(|spec| Ticket::new(spec, limits.most, &owner)).collect();
@@ -85,7 +85,7 @@ impl<'a> Queued<'a> {
     async fn acquire(
         &mut self,
         progress: &watch::Sender<Option<QueueStatus>>,
-        caller: &mut impl Caller,
+        caller: &mut Caller,
     ) -> Result<(), Stop> {
         for ticket in &self.tickets {
             after_abandoned(&ticket.acquisition, caller).await?;
@@ -124,7 +124,7 @@ impl<'a> Queued<'a> {
         waited
     }
 
-    async fn enter(&mut self, caller: &mut impl Caller) -> Result<Duplicate, Stop> {
+    async fn enter(&mut self, caller: &mut Caller) -> Result<Duplicate, Stop> {
         loop {
             self.tickets.iter_mut().for_each(|ticket| ticket.acquisition.begin_attempt());
             let denied = match self.enqueue().await? {
@@ -169,7 +169,7 @@ impl<'a> Queued<'a> {
 
     /// Sleeps until the next read of the locks' rows. For a call for one lock, the sleep ends early
     /// and returns the lock's row if another request of the process receives the row.
-    async fn sleep(&mut self, pause: Duration, caller: &mut impl Caller) -> Result<Option<SeenRow>, Stop> {
+    async fn sleep(&mut self, pause: Duration, caller: &mut Caller) -> Result<Option<SeenRow>, Stop> {
         if let [ticket] = &mut self.tickets[..] {
             return ticket.acquisition.sleep_until_seen(pause, caller).await;
         }
@@ -219,7 +219,7 @@ impl<'a> Queued<'a> {
         &mut self,
         duplicate: Duplicate,
         progress: &watch::Sender<Option<QueueStatus>>,
-        caller: &mut impl Caller,
+        caller: &mut Caller,
     ) -> Result<(), Stop> {
         if let [Ticket { acquisition, .. }] = &mut self.tickets[..] {
             acquisition.polls.join(&acquisition.owner);
