@@ -416,30 +416,34 @@ impl<T: Lockable, O, Q> LeaseRequest<T, O, Q> {
         Arc::clone(&self.repository.table)
     }
 
-    fn spec(&self, key: &Key) -> Result<AcquireSpec> {
+    fn specs(&self) -> Result<Vec<AcquireSpec>> {
         let Self { repository, options, owner, limits, .. } = self;
         options.check()?;
-        let row = repository.lease_row(key)?;
-        Ok(AcquireSpec {
-            background: Background::start(options.heartbeat, &repository.connection)?,
-            connection: Arc::clone(&repository.connection),
-            row,
-            row_name: T::MODEL.shown_key(key).unwrap_or_default(),
-            options: *options,
-            wait: self.wait_or_default(),
-            owner_label: Arc::clone(owner),
-            payload: None,
-            limits: *limits,
-            call_cost: CallCost::begin_call(repository.connection.meter.as_ref(), limits.budget),
-        })
+        let background = Background::start(options.heartbeat, &repository.connection)?;
+        let call_cost = CallCost::begin_call(repository.connection.meter.as_ref(), limits.budget);
+        let spec = |key: &Key| {
+            Ok(AcquireSpec {
+                connection: Arc::clone(&repository.connection),
+                row: repository.lease_row(key)?,
+                row_name: T::MODEL.shown_key(key).unwrap_or_default(),
+                options: *options,
+                wait: self.wait_or_default(),
+                owner_label: Arc::clone(owner),
+                payload: None,
+                limits: *limits,
+                call_cost: call_cost.clone(),
+                background: background.clone(),
+            })
+        };
+        self.keys.iter().map(spec).collect()
     }
 
     /// Acquires the lease of the first free item, in a task that starts immediately.
     fn acquire(self, mode: AcquireMode) -> Result<impl Future<Output = Result<LeaseGuard<T>>> + Send + 'static> {
-        let locks = self.keys.iter().map(|key| self.spec(key)).collect::<Result<Vec<_>>>()?;
-        if locks.is_empty() {
+        if self.keys.is_empty() {
             return Err(Error::InvalidSetting(InvalidSetting::NoLocks));
         }
+        let locks = self.specs()?;
         let acquired = AcquireCall { locks, mode }.acquire_one();
         Ok(async move {
             let KeptGrant { guard, row } = acquired.await?;

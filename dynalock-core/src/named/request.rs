@@ -1,14 +1,11 @@
-use std::{fmt, future::IntoFuture, marker::PhantomData, sync::Arc};
+use std::{fmt, future::IntoFuture, marker::PhantomData, slice, sync::Arc};
 
 use super::{guard::LockGuard, guard_set::LockSetGuard, settings::Settings};
 use crate::{
     error::{Error, InvalidSetting, InvalidTransaction, Result},
     lease::{
         AnyOrder, Fair, LockOrder, QueueTicket, Wait,
-        acquire::{
-            call::{AcquireCall, AcquireMode},
-            spec::AcquireSpec,
-        },
+        acquire::call::{AcquireCall, AcquireMode},
         lease_methods,
         order::acquire_mode,
     },
@@ -139,10 +136,6 @@ impl<O, N, Q> Acquire<O, N, Q> {
     fn table(&self) -> Arc<str> {
         Arc::clone(&self.settings.table)
     }
-
-    fn spec_of(&self, name: &str) -> Result<AcquireSpec> {
-        self.settings.spec(name, self.payload.clone())
-    }
 }
 
 impl<Q> Acquire<LockGuard, Arc<str>, Q> {
@@ -190,11 +183,11 @@ impl<Q> Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
         // search.
         self.names.sort_unstable();
         self.names.dedup();
-        let locks: Vec<_> = match self.names.len() {
+        let locks = match self.names.len() {
             0 => return Err(Error::InvalidSetting(InvalidSetting::NoLocks)),
             // DynamoDB allows 100 actions in a transaction, and each lock needs one action.
             items @ 101.. => return Err(Error::InvalidTransaction(InvalidTransaction::TooManyItems { items })),
-            _ => self.names.iter().map(|name| self.spec_of(name)).collect::<Result<_>>()?,
+            _ => self.settings.specs(&self.names, self.payload.as_ref())?,
         };
         let row_names: Vec<_> = locks.iter().map(|spec| Arc::clone(&spec.row_name)).collect();
         let all = AcquireCall { locks, mode }.acquire().await?;
@@ -231,9 +224,9 @@ impl<O, N, Q: LockOrder> Acquire<O, N, Q> {
 impl<O, Q> Acquire<O, Arc<str>, Q> {
     /// Acquires the lock in a task that starts immediately.
     fn acquire(self, mode: AcquireMode) -> Result<impl Future<Output = Result<LockGuard>> + Send + 'static> {
-        let spec = self.spec_of(&self.names)?;
-        let row_name = Arc::clone(&spec.row_name);
-        let acquired = AcquireCall { locks: vec![spec], mode }.acquire_one();
+        let locks = self.settings.specs(slice::from_ref(&self.names), self.payload.as_ref())?;
+        let row_name = Arc::clone(&locks[0].row_name);
+        let acquired = AcquireCall { locks, mode }.acquire_one();
         Ok(async move { Ok(LockGuard::new(row_name, acquired.await?)) })
     }
 }

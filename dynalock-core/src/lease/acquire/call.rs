@@ -44,12 +44,7 @@ pub(crate) enum AcquireMode {
 impl AcquireCall {
     /// Acquires the locks in a task that starts immediately. If the caller drops the returned
     /// future, the task releases all acquired locks.
-    pub(crate) fn acquire(mut self) -> impl Future<Output = Result<Vec<KeptGrant>>> + Send + 'static {
-        if let Some((first, others)) = self.locks.split_first_mut() {
-            for other in others {
-                other.call_cost.clone_from(&first.call_cost);
-            }
-        }
+    pub(crate) fn acquire(self) -> impl Future<Output = Result<Vec<KeptGrant>>> + Send + 'static {
         // A separate task acquires the locks, and continues after a drop of the caller's future.
         // Without the separate task, a lock that DynamoDB grants while the caller drops the future
         // would stay held for a whole ttl.
