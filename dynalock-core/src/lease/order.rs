@@ -2,7 +2,11 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::{acquire::call::AcquireMode, options::Wait, queue::enter::QueueLimits};
+use super::{
+    acquire::call::AcquireMode,
+    options::Wait,
+    queue::{QueueStatus, enter::QueueLimits},
+};
 use crate::{
     error::{Error, InvalidSetting},
     retry::Limits,
@@ -25,20 +29,6 @@ pub struct AnyOne;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fair {
     pub(crate) most: usize,
-}
-
-impl Fair {
-    /// Returns the limits of the queue. A call that does not wait may enter only an empty queue.
-    pub(crate) fn limits(self, wait: Wait, transaction: Limits) -> Result<QueueLimits, Error> {
-        let most = match (self.most, wait) {
-            (0, _) => return Err(Error::InvalidSetting(InvalidSetting::MaxQueue)),
-            (_, Wait::No | Wait::For(Duration::ZERO)) => 1,
-            // The row of a lock has no room for more than 10,000 queue entries. DynamoDB refuses a
-            // condition with a very large list index.
-            (most, Wait::For(_) | Wait::Forever) => most.min(10_000),
-        };
-        Ok(QueueLimits { most, transaction })
-    }
 }
 
 impl Default for Fair {
@@ -75,10 +65,22 @@ impl sealed::Sealed for Fair {
     }
 }
 
-/// `limits` are the limits of a transaction for several locks.
-pub(crate) fn acquire_mode(order: &impl LockOrder, wait: Wait, limits: Limits) -> Result<AcquireMode, Error> {
-    Ok(match order.fair() {
-        None => AcquireMode::All(limits),
-        Some(fair) => AcquireMode::Queue(fair.limits(wait, limits)?, watch::Sender::new(None)),
-    })
+/// Returns the mode of a call. `transaction` are the limits of a transaction for several locks, and
+/// `progress` reports the progress of a call that waits in a queue.
+pub(crate) fn acquire_mode(
+    order: &impl LockOrder,
+    wait: Wait,
+    transaction: Limits,
+    progress: watch::Sender<Option<QueueStatus>>,
+) -> Result<AcquireMode, Error> {
+    let Some(fair) = order.fair() else { return Ok(AcquireMode::All(transaction)) };
+    let most = match (fair.most, wait) {
+        (0, _) => return Err(Error::InvalidSetting(InvalidSetting::MaxQueue)),
+        // A call that does not wait may enter only an empty queue.
+        (_, Wait::No | Wait::For(Duration::ZERO)) => 1,
+        // The row of a lock has no room for more than 10,000 queue entries. DynamoDB refuses a
+        // condition with a very large list index.
+        (most, Wait::For(_) | Wait::Forever) => most.min(10_000),
+    };
+    Ok(AcquireMode::Queue(QueueLimits { most, transaction }, progress))
 }

@@ -1,5 +1,7 @@
 use std::{future::IntoFuture, marker::PhantomData, sync::Arc};
 
+use tokio::sync::watch;
+
 use super::guard::LeaseGuard;
 use crate::{
     clock::ClockAhead,
@@ -7,7 +9,7 @@ use crate::{
     error::{Error, InvalidSetting, Lost, Result},
     key::Key,
     lease::{
-        AnyOne, AnyOrder, Expiry, Fair, LeaseOptions, LockOrder, LockToken, QueueTicket, Wait,
+        AnyOne, AnyOrder, Expiry, Fair, LeaseOptions, LockOrder, LockToken, QueueStatus, QueueTicket, Wait,
         acquire::{
             call::{AcquireCall, AcquireMode},
             spec::AcquireSpec,
@@ -402,12 +404,7 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     /// The caller may drop the future of `enter` at any time. After a drop, a task on the caller's
     /// runtime removes the caller's entry from the queue.
     pub async fn enter(self) -> Result<QueueTicket<LeaseGuard<T>>> {
-        let table = self.table();
-        let enter = |progress| {
-            let limits = self.order.limits(self.wait_or_default(), self.limits)?;
-            self.acquire(AcquireMode::Queue(limits, progress))
-        };
-        observe("enter", table, QueueTicket::enter(enter)).await
+        observe("enter", self.table(), QueueTicket::enter(|progress| self.acquire_one(progress))).await
     }
 }
 
@@ -456,8 +453,12 @@ impl<T: Lockable, O, Q> LeaseRequest<T, O, Q> {
 }
 
 impl<T: Lockable, O, Q: LockOrder> LeaseRequest<T, O, Q> {
-    fn mode(&self) -> Result<AcquireMode> {
-        acquire_mode(&self.order, self.wait_or_default(), self.limits)
+    fn acquire_one(
+        self,
+        progress: watch::Sender<Option<QueueStatus>>,
+    ) -> Result<impl Future<Output = Result<LeaseGuard<T>>> + Send + 'static> {
+        let mode = acquire_mode(&self.order, self.wait_or_default(), self.limits, progress)?;
+        self.acquire(mode)
     }
 }
 
@@ -466,10 +467,7 @@ impl<T: Lockable, Q: LockOrder> IntoFuture for LeaseRequest<T, LeaseGuard<T>, Q>
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        observe("lock", self.table(), async move {
-            let mode = self.mode()?;
-            self.acquire(mode)?.await
-        })
+        observe("lock", self.table(), async move { self.acquire_one(watch::Sender::new(None))?.await })
     }
 }
 
@@ -488,8 +486,7 @@ impl<T: Lockable, Q: LockOrder> IntoFuture for LeaseRequest<T, Option<LeaseGuard
 
     fn into_future(self) -> Self::IntoFuture {
         observe("try_lock", self.table(), async move {
-            let mode = self.mode()?;
-            Error::none_if_locked(self.acquire(mode)?.await)
+            Error::none_if_locked(self.acquire_one(watch::Sender::new(None))?.await)
         })
     }
 }

@@ -1,10 +1,12 @@
 use std::{fmt, future::IntoFuture, marker::PhantomData, slice, sync::Arc};
 
+use tokio::sync::watch;
+
 use super::{guard::LockGuard, guard_set::LockSetGuard, settings::Settings};
 use crate::{
     error::{Error, InvalidSetting, InvalidTransaction, Result},
     lease::{
-        AnyOrder, Fair, LockOrder, QueueTicket, Wait,
+        AnyOrder, Fair, LockOrder, QueueStatus, QueueTicket, Wait,
         acquire::call::{AcquireCall, AcquireMode},
         lease_methods,
         order::acquire_mode,
@@ -177,7 +179,11 @@ impl<Q> Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
         self
     }
 
-    async fn acquire_all(mut self, mode: AcquireMode) -> Result<LockSetGuard> {
+    async fn acquire_all(mut self) -> Result<LockSetGuard>
+    where
+        Q: LockOrder,
+    {
+        let mode = self.mode(watch::Sender::new(None))?;
         // Each lock name must occur once, because DynamoDB refuses a transaction with two actions
         // on one row. The lock names must be sorted, because the guard finds a lock by a binary
         // search.
@@ -216,14 +222,18 @@ impl<O, N> Acquire<O, N, Fair> {
 }
 
 impl<O, N, Q: LockOrder> Acquire<O, N, Q> {
-    fn mode(&self) -> Result<AcquireMode> {
-        acquire_mode(&self.order, self.settings.wait(), self.settings.limits_of_all)
+    fn mode(&self, progress: watch::Sender<Option<QueueStatus>>) -> Result<AcquireMode> {
+        acquire_mode(&self.order, self.settings.wait(), self.settings.limits_of_all, progress)
     }
 }
 
-impl<O, Q> Acquire<O, Arc<str>, Q> {
+impl<O, Q: LockOrder> Acquire<O, Arc<str>, Q> {
     /// Acquires the lock in a task that starts immediately.
-    fn acquire(self, mode: AcquireMode) -> Result<impl Future<Output = Result<LockGuard>> + Send + 'static> {
+    fn acquire(
+        self,
+        progress: watch::Sender<Option<QueueStatus>>,
+    ) -> Result<impl Future<Output = Result<LockGuard>> + Send + 'static> {
+        let mode = self.mode(progress)?;
         let locks = self.settings.specs(slice::from_ref(&self.names), self.payload.as_ref())?;
         let row_name = Arc::clone(&locks[0].row_name);
         let acquired = AcquireCall { locks, mode }.acquire_one();
@@ -258,12 +268,7 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     /// The caller may drop the future of `enter` at any time. After a drop, a task on the caller's
     /// runtime removes the caller's entry from the queue.
     pub async fn enter(self) -> Result<QueueTicket<LockGuard>> {
-        let table = self.table();
-        let enter = |progress| {
-            let limits = self.order.limits(self.settings.wait(), self.settings.limits_of_all)?;
-            self.acquire(AcquireMode::Queue(limits, progress))
-        };
-        observe("enter", table, QueueTicket::enter(enter)).await
+        observe("enter", self.table(), QueueTicket::enter(|progress| self.acquire(progress))).await
     }
 }
 
@@ -272,10 +277,7 @@ impl<Q: LockOrder> IntoFuture for Acquire<LockGuard, Arc<str>, Q> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        observe("acquire", self.table(), async move {
-            let mode = self.mode()?;
-            self.acquire(mode)?.await
-        })
+        observe("acquire", self.table(), async move { self.acquire(watch::Sender::new(None))?.await })
     }
 }
 
@@ -284,10 +286,7 @@ impl<Q: LockOrder> IntoFuture for Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        observe("acquire_all", self.table(), async move {
-            let mode = self.mode()?;
-            self.acquire_all(mode).await
-        })
+        observe("acquire_all", self.table(), self.acquire_all())
     }
 }
 
@@ -297,8 +296,7 @@ impl<Q: LockOrder> IntoFuture for Acquire<Option<LockGuard>, Arc<str>, Q> {
 
     fn into_future(self) -> Self::IntoFuture {
         observe("try_acquire", self.table(), async move {
-            let mode = self.mode()?;
-            Error::none_if_locked(self.acquire(mode)?.await)
+            Error::none_if_locked(self.acquire(watch::Sender::new(None))?.await)
         })
     }
 }
