@@ -85,7 +85,7 @@ pub mod lock {
     pub mod protocol {}
 
     pub use crate::{
-        lease::{AnyOne, AnyOrder, Fair, QueueStatus, QueueTicket},
+        lease::{AnyOne, AnyOrder, Fair, LockOrder, QueueStatus, QueueTicket},
         leased_item::{GuardPatch, LeaseRequest},
         named::{Acquire, LockInfo, LockList, LockSetGuard, QueuePlace},
         write::Guard,
@@ -97,8 +97,9 @@ pub mod lock {
 pub mod request {
     pub use crate::explain::{Explained, ExplainedAction, ExplainedExpression, ExplainedRequest};
     pub use crate::repository::{
-        Checked, CombinedCall, Combining, Conditional, Create, Delete, DeleteUnchecked, Deleted, Get, GetMany, Import,
-        InMany, ItemResult, Patch, Request, TryUpdateWith, Update, UpdateWith, UpsertWith, WriteMany, WriteStream,
+        Checked, CombinedCall, Combining, Conditional, Create, Delete, DeleteUnchecked, Deleted, Explain, Get, GetMany,
+        Import, InMany, ItemResult, Patch, Request, TryUpdateWith, Update, UpdateWith, UpsertWith, WriteMany,
+        WriteStream,
     };
 }
 

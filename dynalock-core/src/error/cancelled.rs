@@ -135,8 +135,8 @@ impl Cancelled {
     /// println!("{} requests in {:?}", spent.attempts, spent.elapsed);
     /// # }
     /// ```
-    pub fn spent(&self) -> Spent {
-        self.0.spent.clone()
+    pub fn spent(&self) -> &Spent {
+        &self.0.spent
     }
 }
 

@@ -117,8 +117,8 @@ impl Conflict {
     /// println!("{} requests in {:?}", spent.attempts, spent.elapsed);
     /// # }
     /// ```
-    pub fn spent(&self) -> Spent {
-        self.0.spent.clone()
+    pub fn spent(&self) -> &Spent {
+        &self.0.spent
     }
 }
 

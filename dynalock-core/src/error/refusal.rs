@@ -129,8 +129,8 @@ impl Refusal {
     /// println!("refused after {} requests", refusal.spent().attempts);
     /// # }
     /// ```
-    pub fn spent(&self) -> Spent {
-        self.0.spent.clone()
+    pub fn spent(&self) -> &Spent {
+        &self.0.spent
     }
 }
 

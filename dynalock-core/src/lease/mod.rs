@@ -21,7 +21,7 @@ pub(crate) mod token;
 pub(crate) use lease_methods::lease_methods;
 pub(crate) use options::LeaseOptions;
 pub use options::{Expiry, Heartbeat, Wait};
-pub use order::{AnyOne, AnyOrder, Fair};
+pub use order::{AnyOne, AnyOrder, Fair, LockOrder};
 pub(crate) use policy::LeasePolicy;
 pub use queue::{QueueStatus, QueueTicket};
 pub use token::LockToken;

@@ -9,7 +9,7 @@ use crate::{
     error::{Error, InvalidSetting, Lost, Result},
     key::Key,
     lease::{
-        AnyOne, AnyOrder, Fair, LeaseOptions, LockToken, QueueStatus, QueueTicket, Wait,
+        AnyOne, AnyOrder, Fair, LeaseOptions, LockOrder, LockToken, QueueStatus, QueueTicket, Wait,
         acquire::{
             call::{AcquireCall, AcquireMode},
             spec::AcquireSpec,
@@ -17,7 +17,7 @@ use crate::{
         grant::Grant,
         held_grant::{Background, HeldGrant, KeptGrant},
         lease_methods,
-        queue::enter::QueueLimits,
+        order::acquire_mode,
         row::{LeaseSubject, Row},
     },
     model::{IntoKey, LockPlace, Lockable},
@@ -377,15 +377,6 @@ impl<T: Lockable, O> LeaseRequest<T, O, Fair> {
         self.order = Fair { most };
         self
     }
-
-    fn acquire_fair(
-        self,
-        progress: watch::Sender<Option<QueueStatus>>,
-    ) -> Result<impl Future<Output = Result<LeaseGuard<T>>> + Send + 'static> {
-        let most = self.order.most(self.wait_or_default())?;
-        let limits = QueueLimits { most, transaction: self.limits };
-        self.acquire(AcquireMode::Queue(limits, progress))
-    }
 }
 
 impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
@@ -417,7 +408,7 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     /// The caller may drop the future of `enter` at any time. After a drop, a task on the caller's
     /// runtime removes the caller's entry from the queue.
     pub async fn enter(self) -> Result<QueueTicket<LeaseGuard<T>>> {
-        observe("enter", self.table(), QueueTicket::enter(|progress| self.acquire_fair(progress))).await
+        observe("enter", self.table(), QueueTicket::enter(|progress| self.acquire_one(progress))).await
     }
 }
 
@@ -426,46 +417,61 @@ impl<T: Lockable, O, Q> LeaseRequest<T, O, Q> {
         Arc::clone(&self.repository.table)
     }
 
-    fn spec(&self, key: &Key) -> Result<AcquireSpec> {
+    fn specs(&self) -> Result<Vec<AcquireSpec>> {
         let Self { repository, options, owner, limits, .. } = self;
         options.check()?;
-        let row = repository.lease_row(key)?;
-        Ok(AcquireSpec {
-            background: Background::start(options.heartbeat, &repository.connection)?,
-            connection: Arc::clone(&repository.connection),
-            row,
-            row_name: T::MODEL.shown_key(key).unwrap_or_default(),
-            options: *options,
-            wait: self.wait_or_default(),
-            owner_label: Arc::clone(owner),
-            payload: None,
-            limits: *limits,
-            call_cost: CallCost::begin_call(repository.connection.meter.as_ref(), limits.budget),
-        })
+        let background = Background::start(options.heartbeat, &repository.connection)?;
+        let call_cost = CallCost::begin_call(repository.connection.meter.as_ref(), limits.budget);
+        let spec = |key: &Key| {
+            Ok(AcquireSpec {
+                connection: Arc::clone(&repository.connection),
+                row: repository.lease_row(key)?,
+                row_name: T::MODEL.shown_key(key).unwrap_or_default(),
+                options: *options,
+                wait: self.wait_or_default(),
+                owner_label: Arc::clone(owner),
+                payload: None,
+                limits: *limits,
+                call_cost: call_cost.clone(),
+                background: background.clone(),
+            })
+        };
+        self.keys.iter().map(spec).collect()
     }
 
     /// Acquires the lease of the first free item, in a task that starts immediately.
     fn acquire(self, mode: AcquireMode) -> Result<impl Future<Output = Result<LeaseGuard<T>>> + Send + 'static> {
-        let locks = self.keys.iter().map(|key| self.spec(key)).collect::<Result<Vec<_>>>()?;
-        if locks.is_empty() {
+        if self.keys.is_empty() {
             return Err(Error::InvalidSetting(InvalidSetting::NoLocks));
         }
-        let repository = self.repository;
-        Ok(AcquireCall { locks, mode }.acquire_one(|KeptGrant { guard, row }| {
+        let locks = self.specs()?;
+        let acquired = AcquireCall { locks, mode }.acquire_one();
+        Ok(async move {
+            let KeptGrant { guard, row } = acquired.await?;
             // The call that acquired the lease has received the item, so `row` is `Some`.
             let item = row.unwrap_or_default();
-            let stored = decode_stored(&repository.table, item.clone())?;
-            Ok(LeaseGuard::new(repository, guard, stored, item))
-        }))
+            let stored = decode_stored(&self.repository.table, item.clone())?;
+            Ok(LeaseGuard::new(self.repository, guard, stored, item))
+        })
     }
 }
 
-impl<T: Lockable> IntoFuture for LeaseRequest<T> {
+impl<T: Lockable, O, Q: LockOrder> LeaseRequest<T, O, Q> {
+    fn acquire_one(
+        self,
+        progress: watch::Sender<Option<QueueStatus>>,
+    ) -> Result<impl Future<Output = Result<LeaseGuard<T>>> + Send + 'static> {
+        let mode = acquire_mode(&self.order, self.wait_or_default(), self.limits, progress)?;
+        self.acquire(mode)
+    }
+}
+
+impl<T: Lockable, Q: LockOrder> IntoFuture for LeaseRequest<T, LeaseGuard<T>, Q> {
     type Output = Result<LeaseGuard<T>>;
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        observe("lock", self.table(), async move { self.acquire(AcquireMode::Any)?.await })
+        observe("lock", self.table(), async move { self.acquire_one(watch::Sender::new(None))?.await })
     }
 }
 
@@ -478,31 +484,13 @@ impl<T: Lockable> IntoFuture for LeaseRequest<T, LeaseGuard<T>, AnyOne> {
     }
 }
 
-impl<T: Lockable> IntoFuture for LeaseRequest<T, LeaseGuard<T>, Fair> {
-    type Output = Result<LeaseGuard<T>>;
-    type IntoFuture = BoxedCall<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        observe("lock", self.table(), async move { self.acquire_fair(watch::Sender::new(None))?.await })
-    }
-}
-
-impl<T: Lockable> IntoFuture for LeaseRequest<T, Option<LeaseGuard<T>>> {
-    type Output = Result<Option<LeaseGuard<T>>>;
-    type IntoFuture = BoxedCall<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        observe("try_lock", self.table(), async move { Error::none_if_locked(self.acquire(AcquireMode::Any)?.await) })
-    }
-}
-
-impl<T: Lockable> IntoFuture for LeaseRequest<T, Option<LeaseGuard<T>>, Fair> {
+impl<T: Lockable, Q: LockOrder> IntoFuture for LeaseRequest<T, Option<LeaseGuard<T>>, Q> {
     type Output = Result<Option<LeaseGuard<T>>>;
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         observe("try_lock", self.table(), async move {
-            Error::none_if_locked(self.acquire_fair(watch::Sender::new(None))?.await)
+            Error::none_if_locked(self.acquire_one(watch::Sender::new(None))?.await)
         })
     }
 }

@@ -1,4 +1,4 @@
-use std::{fmt, future::IntoFuture, marker::PhantomData, sync::Arc};
+use std::{fmt, future::IntoFuture, marker::PhantomData, slice, sync::Arc};
 
 use tokio::sync::watch;
 
@@ -6,13 +6,10 @@ use super::{guard::LockGuard, guard_set::LockSetGuard, settings::Settings};
 use crate::{
     error::{Error, InvalidSetting, InvalidTransaction, Result},
     lease::{
-        AnyOrder, Fair, QueueStatus, QueueTicket, Wait,
-        acquire::{
-            call::{AcquireCall, AcquireMode},
-            spec::AcquireSpec,
-        },
+        AnyOrder, Fair, LockOrder, QueueStatus, QueueTicket, Wait,
+        acquire::call::{AcquireCall, AcquireMode},
         lease_methods,
-        queue::enter::QueueLimits,
+        order::acquire_mode,
     },
     telemetry::{BoxedCall, observe},
 };
@@ -141,10 +138,6 @@ impl<O, N, Q> Acquire<O, N, Q> {
     fn table(&self) -> Arc<str> {
         Arc::clone(&self.settings.table)
     }
-
-    fn spec_of(&self, name: &str) -> Result<AcquireSpec> {
-        self.settings.spec(name, self.payload.clone())
-    }
 }
 
 impl<Q> Acquire<LockGuard, Arc<str>, Q> {
@@ -186,24 +179,25 @@ impl<Q> Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
         self
     }
 
-    async fn acquire_all(mut self, mode: AcquireMode) -> Result<LockSetGuard> {
+    async fn acquire_all(mut self) -> Result<LockSetGuard>
+    where
+        Q: LockOrder,
+    {
+        let mode = self.mode(watch::Sender::new(None))?;
         // Each lock name must occur once, because DynamoDB refuses a transaction with two actions
         // on one row. The lock names must be sorted, because the guard finds a lock by a binary
         // search.
         self.names.sort_unstable();
         self.names.dedup();
-        let locks: Vec<_> = match self.names.len() {
+        let locks = match self.names.len() {
             0 => return Err(Error::InvalidSetting(InvalidSetting::NoLocks)),
             // DynamoDB allows 100 actions in a transaction, and each lock needs one action.
             items @ 101.. => return Err(Error::InvalidTransaction(InvalidTransaction::TooManyItems { items })),
-            _ => self.names.iter().map(|name| self.spec_of(name)).collect::<Result<_>>()?,
+            _ => self.settings.specs(&self.names, self.payload.as_ref())?,
         };
         let row_names: Vec<_> = locks.iter().map(|spec| Arc::clone(&spec.row_name)).collect();
-        let acquire = AcquireCall { locks, mode }.acquire(|all| {
-            let guards = row_names.into_iter().zip(all).map(|(row_name, kept)| LockGuard::new(row_name, kept));
-            Ok(LockSetGuard::new(guards.collect()))
-        });
-        acquire.await
+        let all = AcquireCall { locks, mode }.acquire().await?;
+        Ok(LockSetGuard::new(row_names.into_iter().zip(all).map(|(name, kept)| LockGuard::new(name, kept)).collect()))
     }
 }
 
@@ -225,20 +219,25 @@ impl<O, N> Acquire<O, N, Fair> {
         self.order = Fair { most };
         self
     }
+}
 
+impl<O, N, Q: LockOrder> Acquire<O, N, Q> {
     fn mode(&self, progress: watch::Sender<Option<QueueStatus>>) -> Result<AcquireMode> {
-        let most = self.order.most(self.settings.wait())?;
-        let limits = QueueLimits { most, transaction: self.settings.limits_of_all };
-        Ok(AcquireMode::Queue(limits, progress))
+        acquire_mode(&self.order, self.settings.wait(), self.settings.limits_of_all, progress)
     }
 }
 
-impl<O, Q> Acquire<O, Arc<str>, Q> {
+impl<O, Q: LockOrder> Acquire<O, Arc<str>, Q> {
     /// Acquires the lock in a task that starts immediately.
-    fn acquire(self, mode: AcquireMode) -> Result<impl Future<Output = Result<LockGuard>> + Send + 'static> {
-        let spec = self.spec_of(&self.names)?;
-        let row_name = Arc::clone(&spec.row_name);
-        Ok(AcquireCall { locks: vec![spec], mode }.acquire_one(|kept| Ok(LockGuard::new(row_name, kept))))
+    fn acquire(
+        self,
+        progress: watch::Sender<Option<QueueStatus>>,
+    ) -> Result<impl Future<Output = Result<LockGuard>> + Send + 'static> {
+        let mode = self.mode(progress)?;
+        let locks = self.settings.specs(slice::from_ref(&self.names), self.payload.as_ref())?;
+        let row_name = Arc::clone(&locks[0].row_name);
+        let acquired = AcquireCall { locks, mode }.acquire_one();
+        Ok(async move { Ok(LockGuard::new(row_name, acquired.await?)) })
     }
 }
 
@@ -269,79 +268,35 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     /// The caller may drop the future of `enter` at any time. After a drop, a task on the caller's
     /// runtime removes the caller's entry from the queue.
     pub async fn enter(self) -> Result<QueueTicket<LockGuard>> {
-        let table = self.table();
-        let enter = |progress| {
-            let mode = self.mode(progress)?;
-            self.acquire(mode)
-        };
-        observe("enter", table, QueueTicket::enter(enter)).await
+        observe("enter", self.table(), QueueTicket::enter(|progress| self.acquire(progress))).await
     }
 }
 
-impl IntoFuture for Acquire<LockGuard> {
+impl<Q: LockOrder> IntoFuture for Acquire<LockGuard, Arc<str>, Q> {
     type Output = Result<LockGuard>;
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        observe("acquire", self.table(), async move { self.acquire(AcquireMode::Any)?.await })
+        observe("acquire", self.table(), async move { self.acquire(watch::Sender::new(None))?.await })
     }
 }
 
-impl IntoFuture for Acquire<LockGuard, Arc<str>, Fair> {
-    type Output = Result<LockGuard>;
-    type IntoFuture = BoxedCall<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        observe("acquire", self.table(), async move {
-            let mode = self.mode(watch::Sender::new(None))?;
-            self.acquire(mode)?.await
-        })
-    }
-}
-
-impl IntoFuture for Acquire<LockSetGuard, Vec<Arc<str>>> {
+impl<Q: LockOrder> IntoFuture for Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
     type Output = Result<LockSetGuard>;
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let mode = AcquireMode::All(self.settings.limits_of_all);
-        observe("acquire_all", self.table(), self.acquire_all(mode))
+        observe("acquire_all", self.table(), self.acquire_all())
     }
 }
 
-impl IntoFuture for Acquire<LockSetGuard, Vec<Arc<str>>, Fair> {
-    type Output = Result<LockSetGuard>;
-    type IntoFuture = BoxedCall<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        observe("acquire_all", self.table(), async move {
-            let mode = self.mode(watch::Sender::new(None))?;
-            self.acquire_all(mode).await
-        })
-    }
-}
-
-impl IntoFuture for Acquire<Option<LockGuard>> {
-    type Output = Result<Option<LockGuard>>;
-    type IntoFuture = BoxedCall<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        observe(
-            "try_acquire",
-            self.table(),
-            async move { Error::none_if_locked(self.acquire(AcquireMode::Any)?.await) },
-        )
-    }
-}
-
-impl IntoFuture for Acquire<Option<LockGuard>, Arc<str>, Fair> {
+impl<Q: LockOrder> IntoFuture for Acquire<Option<LockGuard>, Arc<str>, Q> {
     type Output = Result<Option<LockGuard>>;
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         observe("try_acquire", self.table(), async move {
-            let mode = self.mode(watch::Sender::new(None))?;
-            Error::none_if_locked(self.acquire(mode)?.await)
+            Error::none_if_locked(self.acquire(watch::Sender::new(None))?.await)
         })
     }
 }

@@ -56,22 +56,27 @@ impl Settings {
         self.wait.unwrap_or_else(|| self.options.default_wait())
     }
 
-    pub(super) fn spec(&self, name: &str, payload: Option<Arc<[u8]>>) -> Result<AcquireSpec> {
+    /// Returns the parameters of one call that acquires the named locks.
+    pub(super) fn specs(&self, names: &[Arc<str>], payload: Option<&Arc<[u8]>>) -> Result<Vec<AcquireSpec>> {
         self.options.check()?;
-        let row_name = self.row_name(name)?;
         let background = Background::start(self.options.heartbeat, &self.connection)?;
-        Ok(AcquireSpec {
-            connection: Arc::clone(&self.connection),
-            row: self.row_named(&row_name),
-            row_name,
-            options: self.options,
-            wait: self.wait(),
-            owner_label: Arc::clone(&self.owner),
-            payload,
-            limits: self.limits,
-            call_cost: CallCost::begin_call(self.connection.meter.as_ref(), self.limits.budget),
-            background,
-        })
+        let call_cost = CallCost::begin_call(self.connection.meter.as_ref(), self.limits.budget);
+        let spec = |name: &Arc<str>| {
+            let row_name = self.row_name(name)?;
+            Ok(AcquireSpec {
+                connection: Arc::clone(&self.connection),
+                row: self.row_named(&row_name),
+                row_name,
+                options: self.options,
+                wait: self.wait(),
+                owner_label: Arc::clone(&self.owner),
+                payload: payload.cloned(),
+                limits: self.limits,
+                call_cost: call_cost.clone(),
+                background: background.clone(),
+            })
+        };
+        names.iter().map(spec).collect()
     }
 
     pub(super) fn row(&self, name: &str) -> Result<Row> {

@@ -9,6 +9,8 @@ mod feed;
 mod stream;
 mod token;
 
+mod criteria;
+
 mod page;
 
 mod index;

@@ -117,7 +117,7 @@ impl Plan {
     fn explained(&self, error: Error) -> Error {
         match (error, self.request.index) {
             (Error::Rejected(refusal), Some(index)) if refusal.is_of_missing_index() => {
-                Error::IndexNotFound { table: Arc::clone(self.table()), index, spent: refusal.spent() }
+                Error::IndexNotFound { table: Arc::clone(self.table()), index, spent: refusal.spent().clone() }
             }
             (Error::TableMismatch { table, reason, .. }, index) => Error::TableMismatch { table, index, reason },
             (error, _) => error,

@@ -1,9 +1,9 @@
 //! The `explain` methods, which return the requests that a call would send, and send no request.
 
 use super::{
-    Create, Delete, DeleteUnchecked, Get, GetMany, Patch, Request, TryUpdateWith, Update, UpdateWith, UpsertWith,
-    WriteMany,
+    Create, Delete, DeleteUnchecked, Get, GetMany, Request, TryUpdateWith, Update, UpdateWith, UpsertWith, WriteMany,
     modify::{NoValue, infallible},
+    request::{Explain, sealed::Sealed},
     session::Session,
     write::Mode,
 };
@@ -20,52 +20,22 @@ use crate::{
     },
 };
 
-impl<T: Versioned> Request<T, Get> {
-    /// Returns the GetItem request that the read would send. `explain` sends no request.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
-    /// let read = products.get("85123A").eventually_consistent();
-    /// println!("{}", read.explain()?);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// - [`Error::InvalidKey`]: the key is empty.
-    pub fn explain(&self) -> Result<Explained> {
-        Ok(Explained::of(vec![self.get_item()?.into()]))
+impl Sealed for Get {}
+impl Sealed for GetMany {}
+
+impl<T: Versioned> Explain<T> for Get {
+    type Explanation = Result<Explained>;
+
+    fn explain(request: &Request<T, Self>) -> Result<Explained> {
+        Ok(Explained::of(vec![request.get_item()?.into()]))
     }
 }
 
-impl<T: Versioned> Request<T, GetMany> {
-    /// Returns the BatchGetItem requests that the read would send, with up to 100 keys in each
-    /// request. `explain` sends no request.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
-    /// let read = products.get_many(["85123A", "22423"]);
-    /// assert_eq!(read.explain()?.read_units(100).to_string(), "2");
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// - [`Error::InvalidKey`]: a key is empty.
-    pub fn explain(&self) -> Result<Explained> {
-        let (table, mut unread) = (&self.repository.table, self.different_keys()?);
+impl<T: Versioned> Explain<T> for GetMany {
+    type Explanation = Result<Explained>;
+
+    fn explain(request: &Request<T, Self>) -> Result<Explained> {
+        let (table, mut unread) = (&request.repository.table, request.different_keys()?);
         let mut requests = Vec::new();
         while !unread.is_empty() {
             requests.push(operation::GetMany::taking_from(table, &mut unread).into());
@@ -74,64 +44,19 @@ impl<T: Versioned> Request<T, GetMany> {
     }
 }
 
-impl<T: Versioned + Clone> Request<T, Create<T>> {
-    /// Returns the request that the create would send. `explain` sends no request.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
-    /// let create = products.create(Product { sku: "85123A".into(), stock: 10 });
-    /// println!("{}", create.explain()?);
-    /// create.await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// - [`Error::InvalidKey`] or [`Error::Encode`]: the value cannot be stored.
-    pub fn explain(&self) -> Result<Explained> {
-        write(&mut Session::of_unsent(self), self.kind.value.clone(), Change::Create)
+impl<T: Versioned + Clone> Explain<T> for Create<T> {
+    type Explanation = Result<Explained>;
+
+    fn explain(request: &Request<T, Self>) -> Result<Explained> {
+        write(&mut Session::of_unsent(request), request.kind.value.clone(), Change::Create)
     }
 }
 
-impl<T: Versioned + Clone> Request<T, Update<T>> {
-    /// Returns the request that the update, touch or replace would send. `explain` sends no
-    /// request.
-    ///
-    /// The call reads the item before the write in three cases. In the first case, the value comes
-    /// from [`Stored::assume`]. In the second case, a `replace` writes an item of a type that
-    /// stores leases in its items. In the third case, the update expression would be too long, so
-    /// the call sends a put of the whole item. If the call reads the item before the write, the
-    /// result contains only the read, and is not [complete](Explained::is_complete).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
-    /// let mut product = products.get("85123A").await?.expect("a product");
-    /// product.stock -= 3;
-    /// let update = products.update(product).when(Product::ATTR.stock.ge(3));
-    /// println!("{}", update.explain()?);
-    /// update.await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// - [`Error::KeyChanged`], [`Error::VersionExhausted`], [`Error::ExpressionTooLong`],
-    ///   [`Error::InvalidKey`] or [`Error::Encode`]: without `explain`, the call would fail with
-    ///   the same error.
-    pub fn explain(&self) -> Result<Explained> {
-        let (mut session, Update { stored, mode }) = (Session::of_unsent(self), &self.kind);
+impl<T: Versioned + Clone> Explain<T> for Update<T> {
+    type Explanation = Result<Explained>;
+
+    fn explain(request: &Request<T, Self>) -> Result<Explained> {
+        let (mut session, Update { stored, mode }) = (Session::of_unsent(request), &request.kind);
         let change = match mode {
             Mode::Changes => Change::Update,
             Mode::Always => Change::Touch,
@@ -141,120 +66,30 @@ impl<T: Versioned + Clone> Request<T, Update<T>> {
     }
 }
 
-impl<T: Versioned + Clone> Request<T, Delete<T>> {
-    /// Returns the request that the delete would send. `explain` sends no request. If the value
-    /// comes from [`Stored::assume`], the result contains only the read of the item, and is not
-    /// [complete](Explained::is_complete).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
-    /// let product = products.get("85123A").await?.expect("a product");
-    /// println!("{}", products.delete(product).explain()?);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// - [`Error::KeyChanged`], [`Error::ExpressionTooLong`], [`Error::InvalidKey`] or
-    ///   [`Error::Encode`]: without `explain`, the call would fail with the same error.
-    pub fn explain(&self) -> Result<Explained> {
-        stored_write(&mut Session::of_unsent(self), self.kind.stored.clone(), Change::Delete)
+impl<T: Versioned + Clone> Explain<T> for Delete<T> {
+    type Explanation = Result<Explained>;
+
+    fn explain(request: &Request<T, Self>) -> Result<Explained> {
+        stored_write(&mut Session::of_unsent(request), request.kind.stored.clone(), Change::Delete)
     }
 }
 
-macro_rules! explain_each {
-    ($($kind:ident),*) => {$(
-        impl<T: Versioned + Clone> Request<T, WriteMany<$kind<T>>> {
-            /// Returns the requests that the write of each item would send, in the order of the
-            /// items. `explain` sends no request.
-            ///
-            /// # Examples
-            ///
-            /// ```
-            /// # use dynalock_core as dynalock;
-            /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-            /// # use shop::Product;
-            /// # fn example(products: &dynalock::Repository<Product>, new: Vec<Product>) -> dynalock::Result<()> {
-            /// for request in products.create_many(new).explain() {
-            ///     println!("{}", request?);
-            /// }
-            /// # Ok(())
-            /// # }
-            /// ```
-            ///
-            /// # Errors
-            ///
-            /// Each result may be an error, with the same causes as for a call with a single item.
-            pub fn explain(&self) -> Vec<Result<Explained>> {
-                self.kind.items.iter().map(|item| self.like(item.clone()).explain()).collect()
-            }
-        }
-    )*};
+impl<T, K: Explain<T> + Clone> Explain<T> for WriteMany<K> {
+    type Explanation = Vec<K::Explanation>;
+
+    fn explain(request: &Request<T, Self>) -> Self::Explanation {
+        request.kind.items.iter().map(|item| request.like(item.clone()).explain()).collect()
+    }
 }
 
-explain_each!(Create, Update, Delete);
+impl<T: Versioned> Explain<T> for DeleteUnchecked {
+    type Explanation = Result<Explained>;
 
-impl<T: Versioned> Request<T, DeleteUnchecked> {
-    /// Returns the request that the delete would send. `explain` sends no request.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
-    /// println!("{}", products.delete_unchecked("85123A").explain()?);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// - [`Error::InvalidKey`]: the key is empty.
-    /// - [`Error::ExpressionTooLong`] or [`Error::Encode`]: the condition of the caller is too
-    ///   long, or contains a value that cannot be stored.
-    pub fn explain(&self) -> Result<Explained> {
-        let Self { repository, condition, kind, .. } = self;
+    fn explain(request: &Request<T, Self>) -> Result<Explained> {
+        let Request { repository, condition, kind, .. } = request;
         let item_ref = repository.item_ref(kind.key.clone(), None);
         let intent = UncheckedDelete { item_ref, condition: condition.clone() };
-        Ok(Explained::of(vec![Session::of_unsent(self).explain(&intent)?]))
-    }
-}
-
-impl<T: Versioned> Request<T, Patch<T>> {
-    /// Returns the requests that the patch would send. `explain` sends no request. For a patch that
-    /// is sent as a transaction, the result contains a read of the item, because a transaction
-    /// returns no item.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
-    /// let sale = products.patch("85123A").add(Product::ATTR.stock, -3);
-    /// println!("{}", sale.explain()?);
-    /// sale.await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// - [`Error::InvalidPatch`]: the patch has no change, or two changes of the patch overlap.
-    /// - [`Error::InvalidKey`], [`Error::ExpressionTooLong`] or [`Error::Encode`]: without
-    ///   `explain`, the call would fail with the same error.
-    pub fn explain(&self) -> Result<Explained> {
-        let Patch { key, content } = &self.kind;
-        patch(&mut Session::of_unsent(self), key.clone(), content.clone())
+        Ok(Explained::of(vec![Session::of_unsent(request).explain(&intent)?]))
     }
 }
 

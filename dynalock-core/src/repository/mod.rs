@@ -1,5 +1,8 @@
 //! A repository reads and writes the items of one type in one table.
 
+// The documentation lists the methods of `Request` in the order of the modules.
+mod request;
+
 mod combining;
 pub(crate) mod explain;
 mod get_many;
@@ -8,7 +11,6 @@ mod in_many;
 mod modify;
 mod patch;
 mod read;
-mod request;
 mod session;
 mod table;
 mod write;
@@ -24,7 +26,7 @@ pub(crate) use modify::infallible;
 pub use modify::{TryUpdateWith, UpdateWith, UpsertWith};
 pub use patch::Patch;
 pub use read::Get;
-pub use request::{Checked, Conditional, Request};
+pub use request::{Checked, Conditional, Explain, Request};
 pub(crate) use session::Session;
 pub use table::{CreateTable, VerifyTable};
 use write::Mode;

@@ -1,13 +1,14 @@
 use std::future::IntoFuture;
 
 use super::{
-    Repository, Request,
-    request::{Checked, sealed::Sealed},
+    Repository, Request, explain,
+    request::{Checked, Explain, sealed::Sealed},
     session::Session,
 };
 use crate::{
     codec::{Stored, decode},
     error::{Error, Result},
+    explain::Explained,
     expression::{PatchContent, patch_methods},
     key::Key,
     model::{IntoKey, Versioned},
@@ -133,5 +134,14 @@ impl<T: Versioned> IntoFuture for Request<T, Patch<T>> {
             let (value, basis) = decode(session.table(), item)?;
             Ok(Stored::new(value, basis))
         })
+    }
+}
+
+impl<T: Versioned> Explain<T> for Patch<T> {
+    type Explanation = Result<Explained>;
+
+    fn explain(request: &Request<T, Self>) -> Result<Explained> {
+        let Patch { key, content } = &request.kind;
+        explain::patch(&mut Session::of_unsent(request), key.clone(), content.clone())
     }
 }

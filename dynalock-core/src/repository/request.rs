@@ -171,6 +171,68 @@ impl<T, K: Conditional> Request<T, K> {
     }
 }
 
+/// A kind of call whose requests the method [`explain`](Request::explain) can show: a read, a write
+/// without a closure, or a call that writes many items.
+pub trait Explain<T>: sealed::Sealed + Sized {
+    /// The type that [`explain`](Request::explain) returns: a `Result<Explained>`, or a list of
+    /// results for a call that writes many items.
+    type Explanation;
+
+    #[doc(hidden)]
+    fn explain(request: &Request<T, Self>) -> Self::Explanation;
+}
+
+impl<T, K: Explain<T>> Request<T, K> {
+    /// Returns the requests that the call would send. `explain` sends no request. A call that
+    /// writes many items returns a list with one result for each item, in the order of the items.
+    /// Each other call returns a `Result` with an [`Explained`](crate::request::Explained).
+    ///
+    /// In the cases of the table, a call sends reads in addition to the write:
+    ///
+    /// | call | result |
+    /// |---|---|
+    /// | a patch that is sent as a transaction | the patch, and a read of the item, because the reply to a transaction contains no item |
+    /// | a write of a value from [`Stored::assume`](crate::Stored::assume) | only the read before the write |
+    /// | a `replace` of an item whose type stores leases in its items | only the read before the write |
+    /// | an update or a touch whose update expression would be too long, because the call sends a put of the whole item | only the read before the write |
+    ///
+    /// A result without the write is not [complete](crate::request::Explained::is_complete).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>, new: Vec<Product>) -> dynalock::Result<()> {
+    /// let read = products.get_many(["85123A", "22423"]);
+    /// assert_eq!(read.explain()?.read_units(100).to_string(), "2");
+    ///
+    /// let sale = products.patch("85123A").add(Product::ATTR.stock, -3);
+    /// println!("{}", sale.explain()?);
+    /// sale.await?;
+    ///
+    /// for request in products.create_many(new).explain() {
+    ///     println!("{}", request?);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::InvalidKey`](crate::Error::InvalidKey): a key is empty or too long.
+    /// - [`Error::KeyChanged`](crate::Error::KeyChanged),
+    ///   [`Error::VersionExhausted`](crate::Error::VersionExhausted),
+    ///   [`Error::ExpressionTooLong`](crate::Error::ExpressionTooLong),
+    ///   [`Error::Encode`](crate::Error::Encode) or
+    ///   [`Error::InvalidPatch`](crate::Error::InvalidPatch): without `explain`, the call would
+    ///   fail with the same error.
+    pub fn explain(&self) -> K::Explanation {
+        K::explain(self)
+    }
+}
+
 impl<T: Lockable, K: Checked> Request<T, K> {
     /// Writes the item even if another caller holds a lease on the item. The library does not tell
     /// the holder of the lease that another caller has written the item. After a write with

@@ -13,7 +13,7 @@ use crate::{
     model::Versioned,
     operation::GetItem,
     retry::{AfterConflict, Attempts, unexpected_condition},
-    version::{WriteId, ring_of, version_in},
+    version::{WriteId, shows_any, version_in},
     write::{
         intent::{Adapted, Change, Intent, IntentOf, OwnedIntent, PutOver, UncheckedDelete, basis_at, with_lease},
         key::checked_key,
@@ -118,7 +118,7 @@ impl<T: Versioned> Session<T> {
     }
 
     pub(super) fn shows_refused_run(&self, item: Option<&Item>) -> bool {
-        item.and_then(ring_of).is_some_and(|ring| self.refused.iter().any(|id| ring.contains(*id)))
+        shows_any(item, &self.refused)
     }
 
     pub(super) fn conflict(&self, key: Key, expected: Option<u64>, met: Option<Item>) -> Conflict {
@@ -326,7 +326,7 @@ impl<T: Versioned> Session<T> {
     }
 
     pub(crate) fn has_written(&self, item: &Item) -> bool {
-        ring_of(item).is_some_and(|ring| ring.contains(self.id))
+        shows_any(Some(item), &[self.id])
     }
 
     /// Deletes the item. Returns an error if the item is not in the state of `stored`.

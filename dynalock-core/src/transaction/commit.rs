@@ -3,7 +3,7 @@
 
 use std::{mem, sync::Arc, time::Duration};
 
-use super::token::{already_committed, is_committed, shows_any, shows_id};
+use super::token::{already_committed, is_committed};
 use crate::{
     codec::Basis,
     error::{ActionReason, CancellationClass, Cancelled, Error, TransactionId},
@@ -13,7 +13,7 @@ use crate::{
     random,
     retry::{Attempts, mismatch},
     telemetry::lost_reply,
-    version::{Doubt, Expected, Repeats, Verdict, WriteId, revision_in, ring_of, verdict},
+    version::{Doubt, Expected, Repeats, Verdict, WriteId, revision_in, ring_of, shows_any, verdict},
     write::{
         assembly::{Assembly, assemble},
         intent::{Adapted, Intent, Target},
@@ -179,7 +179,7 @@ impl Commit<'_> {
     fn found_applied(&mut self, reasons: &[ActionReason]) -> WriteResult<(), Vec<ActionReason>> {
         for (next, position) in self.assembly.next.iter_mut().zip(&self.assembly.positions) {
             let item = reasons[position.write].item.as_ref();
-            let item = item.filter(|item| shows_id(Some(*item), self.stamps.id));
+            let item = item.filter(|item| shows_any(Some(*item), &[self.stamps.id]));
             if let Some(ring) = item.and_then(ring_of) {
                 *next = next.take().map(|next| next.in_life(ring.incarnation()));
             }
@@ -188,7 +188,7 @@ impl Commit<'_> {
     }
 
     fn verdict(&self, write: usize, reason: &ActionReason) -> Verdict {
-        if shows_id(reason.item.as_ref(), self.stamps.id) {
+        if shows_any(reason.item.as_ref(), &[self.stamps.id]) {
             return Verdict::Applied;
         }
         let positions = self.operations.iter().zip(&self.assembly.positions);
@@ -231,7 +231,7 @@ impl Commit<'_> {
     }
 
     fn shows_own_id(&self, reasons: &[ActionReason]) -> bool {
-        reasons.iter().any(|reason| shows_id(reason.item.as_ref(), self.stamps.id))
+        reasons.iter().any(|reason| shows_any(reason.item.as_ref(), &[self.stamps.id]))
     }
 
     fn tables(&self) -> Arc<str> {

@@ -2,12 +2,12 @@
 
 use super::{
     pending::{PendingOperation, PendingState},
-    token::{already_committed, is_shown, shows_id},
+    token::{already_committed, is_shown},
 };
 use crate::{
     error::{ActionReason, Cancelled, Error, TransactionId},
     retry::Attempts,
-    version::WriteId,
+    version::{WriteId, shows_any},
     write::operation::Operation,
 };
 
@@ -32,7 +32,7 @@ pub(super) async fn resolve(
                 let item = attempts.read(&item_ref.read()?).await?;
                 match item.clone().map(|item| resolve(item, &etag)).transpose()?.flatten() {
                     Some(kind) => kind,
-                    None if known.is_some_and(|id| shows_id(item.as_ref(), id)) => {
+                    None if known.is_some_and(|id| shows_any(item.as_ref(), &[id])) => {
                         return Err(already_committed(attempts));
                     }
                     None => {

@@ -9,7 +9,7 @@ use crate::{
     operation::TransactGet,
     random,
     retry::Attempts,
-    version::{Repeats, WriteId, shows},
+    version::{Repeats, WriteId, shows_any},
     write::{operation::Operation, stamp::WriteStamps},
 };
 
@@ -30,14 +30,6 @@ pub(super) fn token_and_stamps(given: Option<String>, attempts: &mut Attempts) -
 
 pub(super) fn known_id(stamps: &WriteStamps) -> Option<WriteId> {
     (stamps.id.repeats == Repeats::Ever).then_some(stamps.id)
-}
-
-pub(super) fn shows_id(item: Option<&Item>, id: WriteId) -> bool {
-    item.is_some_and(|item| shows(item, id))
-}
-
-pub(super) fn shows_any(item: Option<&Item>, ids: &[WriteId]) -> bool {
-    ids.iter().any(|id| shows_id(item, *id))
 }
 
 pub(super) fn refuse_committed(
@@ -74,7 +66,7 @@ pub(super) async fn is_shown(attempts: &mut Attempts, items: impl Iterator<Item 
     // call has committed the transaction.
     attempts.exempt_reads();
     let items = attempts.snapshot(&TransactGet { item_refs }).await.unwrap_or_default();
-    items.iter().any(|item| shows_id(item.as_ref(), id))
+    items.iter().any(|item| shows_any(item.as_ref(), &[id]))
 }
 
 pub(super) fn already_committed(attempts: &Attempts) -> Error {

@@ -94,11 +94,14 @@ pub(crate) fn ring_of(item: &HashMap<String, AttributeValue>) -> Option<Ring> {
     item.get(WRITES).cloned().and_then(parse_ring)
 }
 
-pub(crate) fn shows(item: &HashMap<String, AttributeValue>, id: WriteId) -> bool {
-    shows_patch(item, id) || ring_of(item).is_some_and(|ring| ring.contains(id))
+/// A write id in the item proves that DynamoDB has applied the write.
+pub(crate) fn shows_any(item: Option<&HashMap<String, AttributeValue>>, ids: &[WriteId]) -> bool {
+    let Some(item) = item else { return false };
+    let ring = ring_of(item);
+    ids.iter().any(|id| shows_patch(item, *id) || ring.as_ref().is_some_and(|ring| ring.contains(*id)))
 }
 
-pub(crate) fn shows_patch(item: &HashMap<String, AttributeValue>, id: WriteId) -> bool {
+fn shows_patch(item: &HashMap<String, AttributeValue>, id: WriteId) -> bool {
     let stored = |name| item.get(name).and_then(|value| value.as_b().ok());
     PATCHES.iter().filter_map(|name| stored(*name)).any(|stored| stored.as_ref() == id.as_bytes())
 }

@@ -17,7 +17,7 @@ use crate::{
     random,
     retry::Attempts,
     telemetry::{LostReply, lost_reply},
-    version::{Doubt, Expected, Incarnation, LateCopies, Verdict, revision_in, ring_of, shows, shows_patch, verdict},
+    version::{Doubt, Expected, Incarnation, LateCopies, Verdict, revision_in, ring_of, shows_any, verdict},
 };
 
 pub(crate) enum WriteResult<A, C = Option<Item>> {
@@ -198,7 +198,7 @@ impl Writer<'_> {
             Ok(item) => item,
             Err(_) => self.attempts.read(&get).await.map_err(|error| self.stop(error))?,
         };
-        match item.filter(|item| shows_patch(item, self.stamps.id)) {
+        match item.filter(|item| shows_any(Some(item), &[self.stamps.id])) {
             Some(item) => {
                 let proof = ring_of(&item).map_or(Proof::Reply, |ring| Proof::Id(ring.incarnation()));
                 Ok(WriteResult::Applied(Applied { proof, next: None, item: Some(item) }))
@@ -307,7 +307,7 @@ impl Writer<'_> {
             // DynamoDB may not have evaluated the condition on the item, so the library searches
             // the item for the write id of an earlier attempt.
             let item = self.seen(None).await?;
-            let shows_id = item.as_ref().is_some_and(|item| shows(item, self.stamps.id));
+            let shows_id = shows_any(item.as_ref(), &[self.stamps.id]);
             (item, shows_id)
         } else {
             (None, false)
@@ -375,11 +375,11 @@ impl Writer<'_> {
         };
         let Target { table, model, expected, policy, .. } = self.intent.target();
         let found = item.as_ref().map(|item| revision_in(item, model.version));
-        let shows_patch = item.as_ref().is_some_and(|item| shows_patch(item, self.stamps.id));
+        let shows_id = shows_any(item.as_ref(), &[self.stamps.id]);
         let verdict = match verdict(expected, self.stamps.id, doubt, found.as_ref()) {
             // The function `verdict` reads only the ids in `_writes`, but an item contains the id
             // of a patch in the attributes `_p0` to `_p7`.
-            _ if shows_patch => Verdict::Applied,
+            _ if shows_id => Verdict::Applied,
             // The item does not contain the write id, but its lease attributes show a release by
             // the sending holder. Only this write can have released the lease, because the holder
             // sends a separate release only after the write has failed.

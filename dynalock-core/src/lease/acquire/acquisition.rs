@@ -1,4 +1,4 @@
-use std::{future::Future, pin::pin, sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use futures_util::future::{Either, select};
 use tokio::sync::oneshot;
@@ -7,7 +7,7 @@ use super::{holds::WaiterPlace, observer::ExpiryObserver, polls::Polls, spec::Ac
 use crate::{
     clock::{self, Instant},
     codec::Item,
-    error::{Error, Spent, Unavailable},
+    error::{Error, Result, Spent, Unavailable},
     lease::{
         grant::Grant,
         held_grant::{HeldGrant, KeptGrant},
@@ -68,16 +68,8 @@ pub(crate) struct Acquired {
     pub(crate) row: Option<Item>,
 }
 
-pub(crate) trait Caller: Send {
-    /// Waits until the caller has dropped the future of the acquire call.
-    fn gone(&mut self) -> impl Future<Output = ()> + Send;
-}
-
-impl<T: Send> Caller for oneshot::Sender<T> {
-    fn gone(&mut self) -> impl Future<Output = ()> + Send {
-        self.closed()
-    }
-}
+/// Waits until the caller has dropped the future of the acquire call.
+pub(crate) type Caller = oneshot::Sender<Result<Vec<KeptGrant>>>;
 
 pub(crate) enum Stop {
     Failed(Error),
@@ -200,7 +192,7 @@ impl<'a> Acquisition<'a> {
     ///
     /// An enqueue cannot remove an expired owner, and the answer to a transaction does not show a
     /// takeover. Therefore a separate request removes the expired holder.
-    pub(crate) async fn after_denial(&mut self, record: LockRecord, caller: &mut impl Caller) -> Result<(), Stop> {
+    pub(crate) async fn after_denial(&mut self, record: LockRecord, caller: &mut Caller) -> Result<(), Stop> {
         let is_full =
             matches!(self.order, Order::Fair { most } if record.owner.is_none() && record.queue.len() >= most);
         self.observe(record);
@@ -276,8 +268,8 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    pub(crate) async fn sleep(&self, pause: Duration, caller: &mut impl Caller) -> Result<(), Stop> {
-        match clock::within(self.within_wait(pause)?, caller.gone()).await {
+    pub(crate) async fn sleep(&self, pause: Duration, caller: &mut Caller) -> Result<(), Stop> {
+        match clock::within(self.within_wait(pause)?, caller.closed()).await {
             Some(()) => Err(Stop::CallerGone),
             None => Ok(()),
         }
@@ -296,17 +288,17 @@ impl<'a> Acquisition<'a> {
     pub(crate) async fn sleep_until_seen(
         &mut self,
         pause: Duration,
-        caller: &mut impl Caller,
+        caller: &mut Caller,
     ) -> Result<Option<SeenRow>, Stop> {
         let pause = self.within_wait(pause)?;
-        match clock::within(pause, select(pin!(caller.gone()), pin!(self.polls.seen()))).await {
+        match clock::within(pause, select(pin!(caller.closed()), pin!(self.polls.seen()))).await {
             Some(Either::Left(_)) => Err(Stop::CallerGone),
             Some(Either::Right((seen, _))) => Ok(Some(seen)),
             None => Ok(None),
         }
     }
 
-    async fn wait(&mut self, caller: &mut impl Caller) -> Result<(), Stop> {
+    async fn wait(&mut self, caller: &mut Caller) -> Result<(), Stop> {
         self.polls.join(&self.owner);
         // If no read has shown a holder of the lock, the call makes the next attempt at once.
         while self.observer.record().is_some() {
@@ -385,7 +377,7 @@ pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &
     held.map_or(stop, |acquisition| acquisition.locked().into())
 }
 
-pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) -> Result<(), Stop> {
+pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut Caller) -> Result<(), Stop> {
     if let [only] = all {
         return only.wait(caller).await;
     }

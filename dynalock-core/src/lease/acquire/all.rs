@@ -16,7 +16,7 @@ use crate::{
 pub(super) async fn acquire_all(
     specs: &[AcquireSpec],
     limits: Limits,
-    caller: &mut impl Caller,
+    caller: &mut Caller,
 ) -> Result<Vec<KeptGrant>, Stop> {
     // After a lost reply, the owner text in the row of each lock shows whether DynamoDB has applied
     // the transaction.
@@ -29,7 +29,7 @@ pub(super) async fn acquire_all(
 async fn acquire_together(
     all: &mut [Acquisition<'_>],
     limits: Limits,
-    caller: &mut impl Caller,
+    caller: &mut Caller,
 ) -> Result<Vec<KeptGrant>, Stop> {
     let mut backoff = Backoff::default();
     loop {

@@ -17,13 +17,13 @@ use crate::{
     retry::{Answered, Backoff},
 };
 
-pub(super) async fn acquire_any(specs: &[AcquireSpec], caller: &mut impl Caller) -> Result<KeptGrant, Stop> {
+pub(super) async fn acquire_any(specs: &[AcquireSpec], caller: &mut Caller) -> Result<KeptGrant, Stop> {
     let mut all: Vec<_> = specs.iter().map(|spec| Acquisition::new(spec, Order::Any, spec.owner())).collect();
     let granted = acquire_first(&mut all, caller).await;
     granted.map_err(|stop| at_the_end(stop, &all))
 }
 
-async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) -> Result<KeptGrant, Stop> {
+async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut Caller) -> Result<KeptGrant, Stop> {
     loop {
         let mut missing = None;
         for acquisition in &mut *all {

@@ -39,15 +39,7 @@ pub(crate) enum AcquireMode {
 impl AcquireCall {
     /// Acquires the locks in a task that starts immediately. If the caller drops the returned
     /// future, the task releases all acquired locks.
-    pub(crate) fn acquire<G: Send + 'static>(
-        mut self,
-        make: impl FnOnce(Vec<KeptGrant>) -> Result<G> + Send + 'static,
-    ) -> impl Future<Output = Result<G>> + Send + 'static {
-        if let Some((first, others)) = self.locks.split_first_mut() {
-            for other in others {
-                other.call_cost.clone_from(&first.call_cost);
-            }
-        }
+    pub(crate) fn acquire(self) -> impl Future<Output = Result<Vec<KeptGrant>>> + Send + 'static {
         // Without a separate task, a lock that DynamoDB grants while the caller drops the future
         // would stay held for a whole ttl.
         let (mut caller, answer) = oneshot::channel();
@@ -61,29 +53,25 @@ impl AcquireCall {
             };
             lock_waited(table, clock::now().duration_since(started), outcome);
             let granted = match acquired {
-                Ok(granted) => make(granted),
+                Ok(granted) => Ok(granted),
                 Err(Stop::Failed(error)) => Err(error),
                 Err(Stop::CallerGone) => return,
             };
-            // If no caller receives the result, the guard in the result is dropped, and the drop
-            // releases the lock.
+            // If no caller receives the result, the grants in the result are dropped, and the drop
+            // releases the locks.
             drop(caller.send(granted));
         }));
         // The task always sends a result to a waiting caller, unless the runtime of the task ends.
         async { answer.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 
-    pub(crate) fn acquire_one<G: Send + 'static>(
-        self,
-        make: impl FnOnce(KeptGrant) -> Result<G> + Send + 'static,
-    ) -> impl Future<Output = Result<G>> + Send + 'static {
+    pub(crate) fn acquire_one(self) -> impl Future<Output = Result<KeptGrant>> + Send + 'static {
+        let acquired = self.acquire();
         // A successful call has acquired at least one lock.
-        self.acquire(|granted| {
-            granted.into_iter().next().map_or(Err(Error::Unavailable(Unavailable::RuntimeEnded)), make)
-        })
+        async { acquired.await?.pop().ok_or(Error::Unavailable(Unavailable::RuntimeEnded)) }
     }
 
-    async fn run(self, caller: &mut impl Caller) -> Result<Vec<KeptGrant>, Stop> {
+    async fn run(self, caller: &mut Caller) -> Result<Vec<KeptGrant>, Stop> {
         match self.mode {
             // A call for one lock needs no transaction.
             AcquireMode::All(_) if self.locks.len() == 1 => Ok(vec![acquire_any(&self.locks, caller).await?]),

@@ -47,10 +47,10 @@ pub(crate) async fn abandon_at_the_end<'a>(
 }
 
 /// Waits until the client has removed the entries of its earlier calls from the queue.
-pub(crate) async fn after_abandoned(acquisition: &Acquisition<'_>, caller: &mut impl Caller) -> Result<(), Stop> {
+pub(crate) async fn after_abandoned(acquisition: &Acquisition<'_>, caller: &mut Caller) -> Result<(), Stop> {
     let AcquireSpec { row, connection, limits, .. } = acquisition.spec;
     let id = row.id();
-    let (done, gone) = (pin!(connection.abandoned.done(&id)), pin!(caller.gone()));
+    let (done, gone) = (pin!(connection.abandoned.done(&id)), pin!(caller.closed()));
     match clock::within(acquisition.deadline(*limits), select(done, gone)).await {
         Some(Either::Left(_)) => Ok(()),
         Some(Either::Right(_)) => Err(Stop::CallerGone),

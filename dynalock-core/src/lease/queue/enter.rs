@@ -43,7 +43,7 @@ pub(crate) async fn acquire_in_order(
     specs: &[AcquireSpec],
     limits: QueueLimits,
     progress: &watch::Sender<Option<QueueStatus>>,
-    caller: &mut impl Caller,
+    caller: &mut Caller,
 ) -> Result<Vec<KeptGrant>, Stop> {
     let owner = specs[0].entry();
     let tickets = specs.iter().map(|spec| Ticket::new(spec, limits.most, &owner)).collect();
@@ -73,7 +73,7 @@ impl<'a> Queued<'a> {
     async fn acquire(
         &mut self,
         progress: &watch::Sender<Option<QueueStatus>>,
-        caller: &mut impl Caller,
+        caller: &mut Caller,
     ) -> Result<(), Stop> {
         for ticket in &self.tickets {
             after_abandoned(&ticket.acquisition, caller).await?;
@@ -112,7 +112,7 @@ impl<'a> Queued<'a> {
         waited
     }
 
-    async fn enter(&mut self, caller: &mut impl Caller) -> Result<Duplicate, Stop> {
+    async fn enter(&mut self, caller: &mut Caller) -> Result<Duplicate, Stop> {
         loop {
             self.tickets.iter_mut().for_each(|ticket| ticket.acquisition.begin_attempt());
             let denied = match self.enqueue().await? {
@@ -155,7 +155,7 @@ impl<'a> Queued<'a> {
 
     /// For one lock, the sleep ends early if another request of the process receives the lock's
     /// row.
-    async fn sleep(&mut self, pause: Duration, caller: &mut impl Caller) -> Result<Option<SeenRow>, Stop> {
+    async fn sleep(&mut self, pause: Duration, caller: &mut Caller) -> Result<Option<SeenRow>, Stop> {
         if let [ticket] = &mut self.tickets[..] {
             return ticket.acquisition.sleep_until_seen(pause, caller).await;
         }
@@ -201,7 +201,7 @@ impl<'a> Queued<'a> {
         &mut self,
         duplicate: Duplicate,
         progress: &watch::Sender<Option<QueueStatus>>,
-        caller: &mut impl Caller,
+        caller: &mut Caller,
     ) -> Result<(), Stop> {
         if let [Ticket { acquisition, .. }] = &mut self.tickets[..] {
             acquisition.polls.join(&acquisition.owner);

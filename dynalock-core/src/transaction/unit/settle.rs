@@ -21,9 +21,9 @@ use crate::{
         pending::PendingOperation,
         resolve::resolve,
         snapshot,
-        token::{shows_any, token_and_stamps},
+        token::token_and_stamps,
     },
-    version::{Expected, WriteId},
+    version::{Expected, WriteId, shows_any},
     write::{
         assembly::{Assembly, OnlyWrite, assemble},
         check::Requirement,
