@@ -88,7 +88,7 @@ impl Etag {
 /// | second | `i` and the incarnation of the item, or `c` and a digest of the whole item |
 /// | third | a digest of the item's key |
 ///
-/// In the text, the incarnation and the digests have 16 hex digits each.
+/// The incarnation (a random id of the item) and each digest have 16 hex digits.
 impl fmt::Display for Etag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.version {

@@ -66,8 +66,8 @@ impl LeasePolicy {
         }
     }
 
-    /// If the write renews the lease, each returned clause has a higher heartbeat number than the
-    /// previous clause.
+    /// Returns the part of a write that concerns the lease. For a write that renews the lease, each
+    /// call of `clause` takes the next heartbeat number.
     pub(crate) fn clause(&self, model: &Model, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self {
             Self::Ignoring => LeaseClause::Ignoring,

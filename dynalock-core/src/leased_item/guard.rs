@@ -579,7 +579,9 @@ impl<T: Lockable> LeaseGuard<T> {
         }
     }
 
-    /// Releases the lease, waits for DynamoDB's answer, and returns the value of the item.
+    /// Releases the lease, waits for DynamoDB's answer, and returns the value of the item. The value
+    /// is the one that the guard has read or written last: a caller that ignores leases may have
+    /// written the item since.
     ///
     /// # Examples
     ///

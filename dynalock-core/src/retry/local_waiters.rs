@@ -7,8 +7,8 @@ use tokio::sync::watch;
 
 use crate::{clock::Instant, codec::Item};
 
-/// The calls of this process that wait for changes of lock rows, by the table and the key of the
-/// row.
+/// The calls of one `Locks` or repository, and of its clones, that wait for changes of lock rows. The
+/// key of the map consists of the table and the key of the row.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LocalWaiters(Arc<Mutex<HashMap<String, watch::Sender<AwaitedRow>>>>);
 

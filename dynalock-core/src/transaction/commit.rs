@@ -174,8 +174,9 @@ impl Commit<'_> {
         }
     }
 
-    /// Records the incarnations (random ids) of the created items. An earlier request of the commit
-    /// has created the items with other incarnations than the last request.
+    /// Records the incarnations (random ids) of the created items. Each request of a commit contains
+    /// new incarnations, so the created items have the incarnations of the request that DynamoDB
+    /// has applied.
     fn found_applied(&mut self, reasons: &[ActionReason]) -> WriteResult<(), Vec<ActionReason>> {
         for (next, position) in self.assembly.next.iter_mut().zip(&self.assembly.positions) {
             let item = reasons[position.write].item.as_ref();

@@ -98,7 +98,8 @@ impl<'a> Acquisition<'a> {
         self.requests += 1;
     }
 
-    /// The request of a waiting call must end no later than the call's wait for the lock.
+    /// Returns the longest time for the next request of the call. The request of a waiting call ends
+    /// at the latest when its wait for the lock ends, but always has the time [`LAST_REQUEST`].
     pub(crate) fn deadline(&self, limits: Limits) -> Duration {
         match self.is_single_attempt() {
             true => limits.deadline,
@@ -233,8 +234,8 @@ impl<'a> Acquisition<'a> {
         Ok(is_removed)
     }
 
-    /// The heartbeat must end no later than the call's wait for the lock, even if the lease lasts
-    /// longer.
+    /// Sends a heartbeat for a lock that the call has been granted. The heartbeat fails if DynamoDB
+    /// does not answer before the [`deadline`](Self::deadline) of the call's requests.
     pub(crate) async fn beat_in_time(&self, grant: &Grant, payload: Option<&[u8]>) -> Result<(), Error> {
         let beat = clock::within(self.deadline(self.spec.limits), grant.beat_with(payload)).await;
         beat.unwrap_or_else(|| Err(self.exhausted(Unavailable::Timeout)))
@@ -314,8 +315,9 @@ impl<'a> Acquisition<'a> {
         Ok(())
     }
 
-    /// Returns whether the call must send the next attempt to acquire the lock. Of several calls
-    /// that wait for a lock without a queue, only the call that has waited longest sends attempts.
+    /// Returns whether the call must send the next attempt to acquire the lock. If several calls of
+    /// one `Locks` or repository wait for the same lock and none of them is in its queue, only the
+    /// call that has waited longest sends attempts.
     fn see(&mut self, seen: &SeenRow) -> bool {
         let record = LockRecord::of(&self.spec.row.layout, seen.item.as_ref());
         if self.is_denied_by(&record) {
