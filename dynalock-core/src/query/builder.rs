@@ -1,12 +1,11 @@
 use std::{marker::PhantomData, sync::Arc};
 
 use super::{
-    criteria::{Criteria, criteria_methods},
     feed::{self, Feed},
-    kind::{Consistent, InSegments, InTable, Paged, Partitioned, Reads, WholeTable},
+    kind::{Consistent, InSegments, InTable, Ordered, Paged, Partitioned, Ranged, Reads, WholeTable},
     page::{self, Page},
     plan::{Partition, Plan},
-    range::SortBounds,
+    range::{Prefix, SortBounds},
     spec::QuerySpec,
     stream::ItemStream,
     token::{PageToken, Secret},
@@ -15,7 +14,7 @@ use crate::{
     codec::ExpiredItems,
     error::{Error, InvalidSetting, Result},
     explain::Explained,
-    expression::Placeholders,
+    expression::{Condition, Placeholders},
     key::{KeyValue, MAX_PARTITION_BYTES},
     model::{IndexModel, IndexScope, KeyModel, Model, Projection, Versioned},
     operation::{Access, PageRequest, Selection},
@@ -63,7 +62,7 @@ use crate::{
 #[must_use = "nothing is read until it is ended with `stream`, `collect`, `first`, `count` or `page`"]
 pub struct Query<T, K> {
     repository: Repository<T>,
-    criteria: Criteria<T>,
+    filter: Option<Condition<T>>,
     settings: Settings,
     kind: PhantomData<fn() -> K>,
 }
@@ -71,11 +70,16 @@ pub struct Query<T, K> {
 #[derive(Clone)]
 struct Settings {
     limits: Limits,
+    index: Option<&'static IndexModel>,
     fetches: bool,
     /// The partition that the query reads, or `None` for a scan.
     partition: Option<KeyValue>,
+    bounds: SortBounds,
+    forward: bool,
     consistent: bool,
+    limit: Option<usize>,
     segments: u32,
+    secret: Option<Secret>,
     expired: ExpiredItems,
 }
 
@@ -128,18 +132,23 @@ impl<T, K> Query<T, K> {
     fn new(repository: &Repository<T>, partition: Option<KeyValue>) -> Self {
         let settings = Settings {
             limits: repository.limits,
+            index: None,
             fetches: false,
             partition,
+            bounds: SortBounds::All,
+            forward: true,
             consistent: true,
+            limit: None,
             segments: 1,
+            secret: None,
             expired: ExpiredItems::Absent,
         };
-        Self { repository: repository.clone(), criteria: Criteria::new(None), settings, kind: PhantomData }
+        Self { repository: repository.clone(), filter: None, settings, kind: PhantomData }
     }
 
     pub(super) fn in_index(repository: &Repository<T>, index: &'static IndexModel, partition: KeyValue) -> Self {
         let mut query = Self::new(repository, Some(partition));
-        query.criteria.index = Some(index);
+        query.settings.index = Some(index);
         // DynamoDB refuses a strongly consistent read of a global index.
         query.settings.consistent = index.scope == IndexScope::Local;
         query
@@ -151,21 +160,123 @@ impl<T, K> Query<T, K> {
     }
 
     fn of_kind<F>(self) -> Query<T, F> {
-        Query { repository: self.repository, criteria: self.criteria, settings: self.settings, kind: PhantomData }
+        Query { repository: self.repository, filter: self.filter, settings: self.settings, kind: PhantomData }
     }
 
-    criteria_methods! {
-        self, [self.criteria], {
-            /// ```
-            /// # use dynalock_core as dynalock;
-            /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
-            /// # use shop::Order;
-            /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
-            r#"orders.query("alice")"# r#"orders.query_index(Order::INDEX.by_time, "alice")"# ".collect().await?;"
-            /// # Ok(())
-            /// # }
-            /// ```
-        }
+    /// Limits the query to the items in a range of the sort key: a single value, `a..`, `a..=b`,
+    /// `..=b`, `..b` or `..`. The range `a..b` is possible only for sort keys that are whole
+    /// numbers. With an empty range, for example `9..=7`, the query returns no items and sends no
+    /// request. If the caller sets several ranges, the last range applies.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let order = orders.query("alice").sort(7).first().await?;
+    /// let some = orders.query("alice").sort(100..200).collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn sort<R, M>(mut self, range: R) -> Self
+    where
+        K: Ranged<T, R, M>,
+    {
+        self.settings.bounds = K::bounds(range);
+        self
+    }
+
+    /// Limits the query to the items whose sort key begins with a prefix. A prefix is possible only
+    /// if the sort key is a string or bytes. The prefix replaces a range that the caller set
+    /// earlier.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let november = orders.query_index(Order::INDEX.by_time, "alice").sort_prefix("2026-11").collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn sort_prefix<P, M>(self, prefix: P) -> Self
+    where
+        K: Ranged<T, Prefix<P>, M>,
+    {
+        self.sort(Prefix(prefix))
+    }
+
+    /// Reverses the order of the items: the query returns the item with the largest sort key first.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let last = orders.query("alice").descending().first().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn descending(mut self) -> Self
+    where
+        K: Ordered,
+    {
+        self.settings.forward = false;
+        self
+    }
+
+    /// Limits the number of items in the result. Items that the filter leaves out do not count
+    /// towards the limit. For [`page`](Self::page), the limit is the maximum number of items in a
+    /// page.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let three = orders.query("alice").limit(3).collect().await?;
+    /// assert!(three.len() <= 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn limit(mut self, items: usize) -> Self {
+        self.settings.limit = Some(items);
+        self
+    }
+
+    /// Limits the result to the items that meet a condition. DynamoDB first reads the items, and
+    /// then applies the filter. A filter reduces the bytes that DynamoDB sends, but not the read
+    /// units of the query. If the caller sets several filters, the result contains only items that
+    /// meet all conditions.
+    ///
+    /// DynamoDB refuses a query whose filter names a key attribute. To limit a query to a range of
+    /// sort keys, use [`sort`](Self::sort).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let large = orders.query("alice").filter(Order::ATTR.total_cents.ge(10_000)).collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn filter(mut self, condition: Condition<T>) -> Self {
+        self.filter = Some(match self.filter {
+            Some(filter) => filter.and(condition),
+            None => condition,
+        });
+        self
     }
 
     /// Makes the read eventually consistent: the read may miss the most recent writes, and costs
@@ -266,19 +377,21 @@ impl<T, K> Query<T, K> {
     where
         K: Paged,
     {
-        self.criteria.secret = Some(Secret::new(secret.as_ref()));
+        self.settings.secret = Some(Secret::new(secret.as_ref()));
         self
     }
 }
 
 impl<T> Query<T, InTable> {
     pub(crate) fn of_spec(repository: &Repository<T>, spec: QuerySpec<T>) -> Self {
-        let (fetches, QuerySpec { partition, criteria }) = (spec.fetches(), spec);
-        let query = match criteria.index {
+        let fetches = spec.fetches();
+        let QuerySpec { index, partition, bounds, forward, filter, limit, secret } = spec;
+        let query = match index {
             Some(index) => Self::in_index(repository, index, partition),
             None => Self::new(repository, Some(partition)),
         };
-        Self { criteria, settings: Settings { fetches, ..query.settings }, ..query }
+        let settings = Settings { fetches, bounds, forward, limit, secret, ..query.settings };
+        Self { filter, settings, ..query }
     }
 }
 
@@ -333,7 +446,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// The caller can drop the stream at any time. A dropped stream sends no more requests.
     pub fn stream(self) -> ItemStream<K::Row> {
-        let (table, wanted) = (Arc::clone(&self.repository.table), self.criteria.limit);
+        let (table, wanted) = (Arc::clone(&self.repository.table), self.settings.limit);
         ItemStream::new(table, self.feed(Selection::Attributes), wanted, K::row)
     }
 
@@ -401,7 +514,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     /// The caller may drop the future of `first` at any time: a read changes nothing.
     pub async fn first(self) -> Result<Option<K::Row>> {
         // A limit of 0 from the caller stays 0, so that `first` returns `None`.
-        let limit = self.criteria.limit.map_or(1, |limit| limit.min(1));
+        let limit = self.settings.limit.map_or(1, |limit| limit.min(1));
         self.limit(limit).stream().next().await.transpose()
     }
 
@@ -430,7 +543,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// The caller may drop the future of `count` at any time: a read changes nothing.
     pub async fn count(self) -> Result<usize> {
-        let limit = self.criteria.limit;
+        let limit = self.settings.limit;
         let mut feed = self.feed(Selection::Count);
         let mut count: usize = 0;
         while let Some(page) = feed.next(limit.map(|limit| limit - count)).await {
@@ -485,7 +598,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         K: Paged,
     {
         let Some(plan) = self.plan(Selection::Attributes)? else { return Ok(Page::new([], None)) };
-        let read = page::read(&plan, token, self.criteria.limit, self.criteria.secret.as_ref());
+        let read = page::read(&plan, token, self.settings.limit, self.settings.secret.as_ref());
         let (items, next) = observe(plan.operation(), Arc::clone(plan.table()), read).await?;
         let items = items.into_iter().map(|item| K::row(plan.table(), item)).collect();
         Ok(Page { items, next })
@@ -545,7 +658,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
 
     fn explain_pages(&self, selection: Selection) -> Result<Explained> {
         let Some(plan) = self.plan(selection)? else { return Ok(Explained::of(Vec::new())) };
-        let requests = feed::segments(self.settings.segments).map(|segment| plan.explain(segment, self.criteria.limit));
+        let requests = feed::segments(self.settings.segments).map(|segment| plan.explain(segment, self.settings.limit));
         Ok(Explained::of(requests.collect()))
     }
 
@@ -560,8 +673,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     /// Returns `None` if the read cannot find any items.
     fn plan(&self, selection: Selection) -> Result<Option<Plan>> {
         const MOST_SEGMENTS: u32 = 1_000_000;
-        let Settings { limits, fetches, consistent, segments, .. } = self.settings;
-        let Criteria { index, forward, limit, .. } = self.criteria;
+        let Settings { limits, index, fetches, forward, consistent, limit, segments, .. } = self.settings;
         if !(1..=MOST_SEGMENTS).contains(&segments) {
             return Err(Error::InvalidSetting(InvalidSetting::Segments { segments }));
         }
@@ -571,7 +683,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
             None => (model.partition_key, model.sort_key),
         };
         // An empty range leads to an empty result, and not to an error from DynamoDB.
-        let bounds = self.criteria.bounds.clone().without_empty();
+        let bounds = self.settings.bounds.clone().without_empty();
         let mut to = Placeholders::default();
         let access = match &self.settings.partition {
             Some(partition) => {
@@ -589,7 +701,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         if bounds == SortBounds::Nothing || limit == Some(0) {
             return Ok(None);
         }
-        let filter = self.criteria.filter.as_ref().map(|filter| filter.render(table, &mut to)).transpose()?;
+        let filter = self.filter.as_ref().map(|filter| filter.render(table, &mut to)).transpose()?;
         let keys = place_keys(model, index);
         let expires = model.times.expires.map(|expires| expires.name);
         let expires = expires.filter(|name| self.settings.expired == ExpiredItems::Absent && self.holds(name));
@@ -616,7 +728,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     }
 
     fn holds(&self, name: &str) -> bool {
-        self.criteria.index.is_none_or(|index| match index.projection {
+        self.settings.index.is_none_or(|index| match index.projection {
             Projection::All => true,
             _ if index.key_attributes().any(|key| key.name == name) => true,
             Projection::KeysOnly => false,
@@ -667,8 +779,8 @@ fn projection(keys: &[KeyModel], expires: Option<&str>, to: &mut Placeholders) -
 
 impl<T, K> Clone for Query<T, K> {
     fn clone(&self) -> Self {
-        let (repository, criteria) = (self.repository.clone(), self.criteria.clone());
-        Self { repository, criteria, settings: self.settings.clone(), kind: PhantomData }
+        let (repository, filter) = (self.repository.clone(), self.filter.clone());
+        Self { repository, filter, settings: self.settings.clone(), kind: PhantomData }
     }
 }
 
@@ -677,6 +789,6 @@ impl<T, K> Clone for Query<T, K> {
 debug_fields!([T, K] Query<T, K>, self => {
     kind: std::any::type_name::<K>(),
     repository: self.repository,
-    filter: self.criteria.filter,
-    limit: self.criteria.limit,
+    filter: self.filter,
+    limit: self.settings.limit,
 });

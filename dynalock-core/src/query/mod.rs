@@ -9,8 +9,6 @@ mod feed;
 mod stream;
 mod token;
 
-mod criteria;
-
 mod page;
 
 mod index;

@@ -1,10 +1,9 @@
 use std::{fmt, marker::PhantomData};
 
 use super::{
-    criteria::{Criteria, criteria_methods},
     index::Index,
-    kind::{InTable, Paged, Partitioned},
-    range::SortBounds,
+    kind::{InTable, Ordered, Paged, Partitioned, Ranged},
+    range::{Prefix, SortBounds},
     token::Secret,
 };
 use crate::{
@@ -34,8 +33,13 @@ use crate::{
 /// assert_eq!((newest.index(), open.index()), (None, Some("by_status")));
 /// ```
 pub struct QuerySpec<T> {
+    pub(super) index: Option<&'static IndexModel>,
     pub(super) partition: KeyValue,
-    pub(super) criteria: Criteria<T>,
+    pub(super) bounds: SortBounds,
+    pub(super) forward: bool,
+    pub(super) filter: Option<Condition<T>>,
+    pub(super) limit: Option<usize>,
+    pub(super) secret: Option<Secret>,
 }
 
 /// A builder of a [`QuerySpec`]. The type parameter `K` of a `QuerySpecBuilder` is the kind of the
@@ -103,7 +107,7 @@ impl<T> QuerySpec<T> {
     /// assert_eq!(query.index(), None);
     /// ```
     pub fn index(&self) -> Option<&'static str> {
-        self.criteria.index.map(|index| index.name)
+        self.index.map(|index| index.name)
     }
 
     /// Returns the value of the partition key of the query.
@@ -139,7 +143,7 @@ impl<T> QuerySpec<T> {
     /// assert!(query.range().contains(&KeyValue::N("250".to_owned())));
     /// ```
     pub fn range(&self) -> &SortBounds {
-        &self.criteria.bounds
+        &self.bounds
     }
 
     /// Returns `true` if the query returns the item with the largest sort key first.
@@ -155,7 +159,7 @@ impl<T> QuerySpec<T> {
     /// assert!(query.is_descending());
     /// ```
     pub fn is_descending(&self) -> bool {
-        !self.criteria.forward
+        !self.forward
     }
 
     /// Returns the condition of the filter, or `None` if the query has no filter.
@@ -171,7 +175,7 @@ impl<T> QuerySpec<T> {
     /// assert!(query.filter().is_some());
     /// ```
     pub fn filter(&self) -> Option<&Condition<T>> {
-        self.criteria.filter.as_ref()
+        self.filter.as_ref()
     }
 
     /// Returns the maximum number of items in a page, or `None` if the query has no limit.
@@ -187,29 +191,114 @@ impl<T> QuerySpec<T> {
     /// assert_eq!(query.limit(), Some(20));
     /// ```
     pub fn limit(&self) -> Option<usize> {
-        self.criteria.limit
+        self.limit
     }
 
     pub(super) fn fetches(&self) -> bool {
-        self.criteria.index.is_some_and(|index| index.projection != Projection::All)
+        self.index.is_some_and(|index| index.projection != Projection::All)
     }
 }
 
 impl<T, K> QuerySpecBuilder<T, K> {
     fn new(partition: KeyValue, index: Option<&'static IndexModel>) -> Self {
-        Self { spec: QuerySpec { partition, criteria: Criteria::new(index) }, kind: PhantomData }
+        let (bounds, forward) = (SortBounds::All, true);
+        let spec = QuerySpec { index, partition, bounds, forward, filter: None, limit: None, secret: None };
+        Self { spec, kind: PhantomData }
     }
 
-    criteria_methods! {
-        self, [self.spec.criteria], {
-            /// ```
-            /// # use dynalock_core as dynalock;
-            /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
-            /// # use shop::Order;
-            /// # use dynalock::query::QuerySpec;
-            r#"QuerySpec::<Order>::in_table("alice")"# r#"QuerySpec::in_index(Order::INDEX.by_time, "alice")"# ".build();"
-            /// ```
-        }
+    /// Limits the query to the items in a range of the sort key, like
+    /// [`Query::sort`](super::Query::sort).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # use dynalock::query::QuerySpec;
+    /// let some: QuerySpec<Order> = QuerySpec::in_table("alice").sort(100..200).build();
+    /// ```
+    pub fn sort<R, M>(mut self, range: R) -> Self
+    where
+        K: Ranged<T, R, M>,
+    {
+        self.spec.bounds = K::bounds(range);
+        self
+    }
+
+    /// Limits the query to the items whose sort key begins with a prefix, like
+    /// [`Query::sort_prefix`](super::Query::sort_prefix).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # use dynalock::query::QuerySpec;
+    /// let november = QuerySpec::in_index(Order::INDEX.by_time, "alice").sort_prefix("2026-11").build();
+    /// ```
+    pub fn sort_prefix<P, M>(self, prefix: P) -> Self
+    where
+        K: Ranged<T, Prefix<P>, M>,
+    {
+        self.sort(Prefix(prefix))
+    }
+
+    /// Reverses the order of the items, like [`Query::descending`](super::Query::descending).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # use dynalock::query::QuerySpec;
+    /// let newest: QuerySpec<Order> = QuerySpec::in_table("alice").descending().build();
+    /// ```
+    pub fn descending(mut self) -> Self
+    where
+        K: Ordered,
+    {
+        self.spec.forward = false;
+        self
+    }
+
+    /// Limits the result to the items that meet a condition, like
+    /// [`Query::filter`](super::Query::filter).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # use dynalock::query::QuerySpec;
+    /// let large = QuerySpec::in_table("alice").filter(Order::ATTR.total_cents.ge(10_000)).build();
+    /// ```
+    pub fn filter(mut self, condition: Condition<T>) -> Self {
+        self.spec.filter = Some(match self.spec.filter {
+            Some(filter) => filter.and(condition),
+            None => condition,
+        });
+        self
+    }
+
+    /// Limits the number of items in a page, like [`Query::limit`](super::Query::limit).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # use dynalock::query::QuerySpec;
+    /// let twenty: QuerySpec<Order> = QuerySpec::in_table("alice").limit(20).build();
+    /// assert_eq!(twenty.limit(), Some(20));
+    /// ```
+    pub fn limit(mut self, items: usize) -> Self {
+        self.spec.limit = Some(items);
+        self
     }
 
     /// Signs the page tokens with a secret, like [`Query::with_key`](super::Query::with_key).
@@ -228,7 +317,7 @@ impl<T, K> QuerySpecBuilder<T, K> {
     where
         K: Paged,
     {
-        self.spec.criteria.secret = Some(Secret::new(secret.as_ref()));
+        self.spec.secret = Some(Secret::new(secret.as_ref()));
         self
     }
 
@@ -250,7 +339,15 @@ impl<T, K> QuerySpecBuilder<T, K> {
 
 impl<T> Clone for QuerySpec<T> {
     fn clone(&self) -> Self {
-        Self { partition: self.partition.clone(), criteria: self.criteria.clone() }
+        Self {
+            index: self.index,
+            partition: self.partition.clone(),
+            bounds: self.bounds.clone(),
+            forward: self.forward,
+            filter: self.filter.clone(),
+            limit: self.limit,
+            secret: self.secret.clone(),
+        }
     }
 }
 
@@ -264,8 +361,8 @@ impl<T, K> Clone for QuerySpecBuilder<T, K> {
 debug_fields!([T] QuerySpec<T>, self => {
     index: self.index(),
     descending: self.is_descending(),
-    filter: self.criteria.filter,
-    limit: self.criteria.limit,
+    filter: self.filter,
+    limit: self.limit,
 });
 
 impl<T, K> fmt::Debug for QuerySpecBuilder<T, K> {
