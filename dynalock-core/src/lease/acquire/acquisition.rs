@@ -284,7 +284,7 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// If another request of this process receives the lock's row during the sleep, the method
+    /// If another request of the same client receives the lock's row during the sleep, the method
     /// returns the row at once.
     pub(crate) async fn sleep_until_seen(
         &mut self,

@@ -14,7 +14,7 @@ use crate::{
     retry::{LocalWaiter, SeenRow},
 };
 
-/// If several calls of one process wait for the same lock, the calls share the lock rows that
+/// If several calls of one client wait for the same lock, the calls share the lock rows that
 /// DynamoDB returns.
 pub(crate) struct Polls<'a> {
     spec: &'a AcquireSpec,
@@ -74,7 +74,7 @@ impl<'a> Polls<'a> {
         self.waiter.as_ref().is_some_and(LocalWaiter::is_first)
     }
 
-    /// A release by a caller of this process wakes the waiters, so no waiter needs to read the row
+    /// A release by a caller of the same client wakes the waiters, so no waiter needs to read the row
     /// for the other waiters.
     fn reads_for_all(&self) -> bool {
         let Some(waiter) = &self.waiter else { return true };
