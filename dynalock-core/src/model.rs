@@ -368,8 +368,8 @@ impl LockModel {
 ///
 /// If an item contains its lease, the first fence of the item is the current time in milliseconds.
 /// If an item contains its lease, the fence usually grows even if the item is deleted and created
-/// again. A recreated item can get a lower fence if the caller's clock is behind, or if an old
-/// lease request arrives late.
+/// again. A recreated item can get a lower fence than the deleted item if the caller's clock is
+/// behind, or if an old lease request arrives late.
 ///
 /// With `#[lockable(separate)]`, the last key value of an item must be at least five bytes shorter
 /// than DynamoDB's limit, because the library appends `#lock`. IAM policies that restrict the

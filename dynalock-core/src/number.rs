@@ -26,7 +26,7 @@ pub(crate) fn canonical(text: String) -> String {
     }
 }
 
-/// Counts the digits of a number without leading and trailing zeros. For a text that is not a
+/// Counts the digits of a number, except leading and trailing zeros. For a text that is not a
 /// number, returns the length of the text.
 pub(crate) fn significant_digits(text: &str) -> usize {
     // Most numbers contain only digits, and are counted without a copy.

@@ -274,8 +274,8 @@ impl Basis {
         matches!(&self.before, Some(Ok(before)) if before.contains(name))
     }
 
-    /// Returns no names if the next write compares only the version and the incarnation of the
-    /// item.
+    /// Returns the attribute names from flattened fields that the condition of the next write
+    /// compares. If the item has a version and `_writes`, the condition compares no attributes.
     pub(crate) fn names_in_flattened<T: Versioned>(&self, value: &T) -> Vec<String> {
         if !T::MODEL.flattens || self.state.image.is_none() {
             return Vec::new();

@@ -349,9 +349,9 @@ impl<T, K> Query<T, K> {
         /// the next request would exceed the budget, a [`stream`](Self::stream) first returns the
         /// items of the earlier pages, and then returns the error. A [`page`](Self::page) contains
         /// fewer items than its [`limit`](Self::limit) if the budget does not allow a further
-        /// request. The next page begins after the last returned item. A page of
-        /// [`fetch`](Self::fetch) ends with the error if the budget does not allow the reads of its
-        /// items.
+        /// request. The next page begins after the last returned item. If the budget does not
+        /// allow the reads of whole items that [`fetch`](Self::fetch) sends for a page, the call
+        /// returns [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) instead of the page.
         budget;
     }
 

@@ -24,8 +24,8 @@ pub trait Partitioned<P> {
     fn partition(value: P) -> KeyValue;
 }
 
-/// A struct whose queries accept a range of sort keys. The type parameter `R` is the type of the
-/// range. `#[derive(Versioned)]` implements `Sorted` for a struct with a sort key.
+/// A struct whose queries accept a range of sort keys. The type parameter `R` is the type of a value
+/// or a Rust range, for example `7` or `100..200`. `#[derive(Versioned)]` implements `Sorted` for a struct with a sort key.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no sort key",
     label = "no field of `{Self}` has `#[dynalock(sort_key)]`"
@@ -119,8 +119,8 @@ pub trait Reads<T>: sealed::Sealed {
     fn row(table: &Arc<str>, item: Item) -> Result<Self::Row>;
 }
 
-/// The kinds of reads that accept a range of sort keys. The type parameter `R` is the type of the
-/// range.
+/// The kinds of reads that accept a range of sort keys. The type parameter `R` is the type of a value
+/// or a Rust range, for example `7` or `100..200`.
 #[diagnostic::on_unimplemented(
     message = "a scan reads all items: it has no range of a sort key",
     label = "use `filter`, or `query` for a range"

@@ -79,8 +79,8 @@ impl<T: Versioned> Session<T> {
         Ok(GetItem { table: Arc::clone(self.table()), key, consistent: true })
     }
 
-    /// Returns the item for the next attempt: `met`, the item in the refusal, or a newly read item
-    /// if the call has slept.
+    /// Returns the item for the next attempt. The next attempt starts from the item in the refusal
+    /// (`met`), or from a newly read item if the call has slept.
     pub(crate) async fn after_conflict(
         &mut self,
         get: &GetItem,

@@ -42,8 +42,8 @@ use crate::{
 ///   [`concurrency`](Request::concurrency) limits the number of requests in flight.
 /// - The deadline and the number of attempts apply to each item separately. The deadline of an item
 ///   counts from the first request for the item. In an import, the deadline and the number of
-///   attempts apply to each group of up to 25 items. A whole call for many items may take longer
-///   than the deadline.
+///   attempts apply to each group of up to 25 items. A call for many items may take longer than
+///   the deadline of one item.
 /// - If the caller gives no items, the call sends no request.
 #[derive(Debug)]
 pub struct WriteMany<K> {

@@ -43,7 +43,8 @@ pub(super) struct Commit<'a> {
     pub(super) assembly: Assembly,
     pub(super) stamps: WriteStamps,
     pub(super) token: String,
-    /// The write ids of all runs of the closure. A transaction without a closure has no runs.
+    /// The write ids of all runs of the closure of a unit of work. For a `Transaction`, `runs` is
+    /// empty.
     pub(super) runs: &'a [WriteId],
     pub(super) after_contention: AfterContention,
     pub(super) outcome: AttemptOutcome,

@@ -170,8 +170,8 @@ pub(crate) enum Doubt {
     UnderToken,
 }
 
-/// Says whether DynamoDB may apply a delayed duplicate of an attempt, if the item has not changed
-/// since the last refusal.
+/// Says whether the condition of a delayed duplicate can still become true after DynamoDB has refused
+/// a later attempt of the same write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LateCopies {
     MayPass,
@@ -248,9 +248,9 @@ fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
 }
 
 /// Returns `true` if the item still contains the ids of all writes since the read. Each write adds
-/// its id at the front of `_writes`, and removes old ids only at the back. If the newest id of the
-/// read is still there, no later id is missing. After a read without ids, the answer is `false`,
-/// because a patch of an item without `_writes` stores `_writes` without ids.
+/// its id at the front of `_writes`, and removes old ids only at the back. If `_writes` still
+/// contains the newest id of the read, no later id is missing. Returns `false` if the read found no
+/// ids, because then no stored id shows which writes came after the read.
 fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
     read.ids().next().is_some_and(|newest| now.ids().any(|held| held == newest))
 }

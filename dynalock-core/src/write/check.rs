@@ -18,7 +18,7 @@ use crate::{
 pub(crate) enum Requirement {
     /// The stored item must be in exactly the given state.
     Unchanged(State),
-    /// The key must have an item whose time to live is not one of the given expired times.
+    /// The key must have an item whose time to live is not in the range of expired times.
     Exists(ExpiredTimes),
     /// The key must have no item, or must still have the expired item with the state in `expired`.
     Absent { expired: Option<State> },

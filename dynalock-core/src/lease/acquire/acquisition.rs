@@ -315,9 +315,9 @@ impl<'a> Acquisition<'a> {
         Ok(())
     }
 
-    /// Returns whether the call must send the next attempt to acquire the lock. If several calls of
-    /// one `Locks` or repository wait for the same lock and none of them is in its queue, only the
-    /// call that has waited longest sends attempts.
+    /// Returns whether the call must send the next attempt to acquire the lock. Several calls of one
+    /// `Locks` or repository may wait for the same lock outside the lock's queue. Of these calls,
+    /// only the call that has waited longest sends attempts.
     fn see(&mut self, seen: &SeenRow) -> bool {
         let record = LockRecord::of(&self.spec.row.layout, seen.item.as_ref());
         if self.is_denied_by(&record) {

@@ -37,8 +37,8 @@ pub(crate) enum AcquireMode {
 }
 
 impl AcquireCall {
-    /// Acquires the locks in a task that starts immediately. If the caller drops the returned
-    /// future, the task releases all acquired locks.
+    /// Acquires the locks in a spawned task. If the caller drops the returned future, the spawned
+    /// task releases all locks that it has acquired.
     pub(crate) fn acquire(self) -> impl Future<Output = Result<Vec<KeptGrant>>> + Send + 'static {
         // Without a separate task, a lock that DynamoDB grants while the caller drops the future
         // would stay held for a whole ttl.

@@ -177,10 +177,11 @@ impl<T: Versioned + Clone> Combining<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped before the worker sends the write of the call's batch, the write
-    /// does not contain the change of the call. After a conflict, the worker attempts the write of
-    /// the batch again, without the changes of calls whose futures were dropped. If the future is
-    /// dropped while the write of the batch is in flight, the change may or may not be applied.
+    /// A background task writes the changes of several calls as one batch. If the caller drops the
+    /// future before the task sends the batch, the batch does not contain the change of the caller.
+    /// If the caller drops the future while the request of the batch is in flight, DynamoDB may or
+    /// may not apply the change. After a conflict, the task sends the batch again without the
+    /// changes of callers that dropped their futures.
     pub fn update_with<F, O>(&self, key: impl IntoKey<T>, change: F) -> CombinedCall<T, CombinedUpdate<F>>
     where
         F: FnMut(&mut T) -> O + Send + 'static,
