@@ -354,12 +354,12 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// ```
     /// # use dynalock_core as dynalock;
+    /// # enum NotPaid { Refused, Dynalock(dynalock::Error) }
+    /// # impl From<dynalock::Error> for NotPaid { fn from(error: dynalock::Error) -> Self { Self::Dynalock(error) } }
     /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
     /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
     /// let mut payout = payouts.lock(key).await?;
-    /// let paid: Result<(), dynalock::Error> = payout.try_update(|payout| {
-    ///     if payout.pay() { Ok(()) } else { Err(dynalock::Error::ForeignHandle) }
-    /// }).await;
+    /// let paid = payout.try_update(|payout| if payout.pay() { Ok(()) } else { Err(NotPaid::Refused) }).await;
     /// # payout.release().await?;
     /// # Ok(())
     /// # }
@@ -478,12 +478,12 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// ```
     /// # use dynalock_core as dynalock;
+    /// # enum NotPaid { Refused, Dynalock(dynalock::Error) }
+    /// # impl From<dynalock::Error> for NotPaid { fn from(error: dynalock::Error) -> Self { Self::Dynalock(error) } }
     /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
     /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
     /// let payout = payouts.lock(key).await?;
-    /// let paid: Result<_, dynalock::Error> = payout.try_commit(|payout| {
-    ///     if payout.pay() { Ok(()) } else { Err(dynalock::Error::ForeignHandle) }
-    /// }).await;
+    /// let paid = payout.try_commit(|payout| if payout.pay() { Ok(()) } else { Err(NotPaid::Refused) }).await;
     /// # Ok(())
     /// # }
     /// ```
