@@ -3,7 +3,7 @@
 use std::{error::Error as StdError, fmt, io, process::ExitCode};
 
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
-use dynalock::{Error, error::Misconfigured};
+use dynalock::{Error, error::Misconfigured, private::misconfigured};
 
 use crate::{args::LockArgs, output::shown};
 
@@ -53,10 +53,19 @@ impl Failure {
     pub(crate) fn of_request<E, R>(table: &str, error: &SdkError<E, R>) -> Self
     where
         E: ProvideErrorMetadata + StdError + 'static,
-        R: fmt::Debug,
+        R: fmt::Debug + 'static,
     {
-        match error.code() {
-            Some("ResourceNotFoundException") => Self::table_not_found(table),
+        match (error, error.code()) {
+            (_, Some("ResourceNotFoundException")) => Self::table_not_found(table),
+            (SdkError::DispatchFailure(_) | SdkError::TimeoutError(_) | SdkError::ConstructionFailure(_), _) => {
+                match misconfigured(error) {
+                    Some(why) => Error::Misconfigured(why).into(),
+                    None => {
+                        let advice = "check --endpoint-url, --region and the network";
+                        Self::new(Exit::Failed, format!("no usable answer: {}; {advice}", describe(error)))
+                    }
+                }
+            }
             _ => Self::new(Exit::Failed, describe(error)),
         }
     }

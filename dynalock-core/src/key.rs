@@ -292,7 +292,8 @@ impl From<KeyType> for ScalarAttributeType {
     message = "`{Self}` cannot be a key",
     label = "not a string, a whole number or bytes",
     note = "a key is a string, a whole number or bytes: for a newtype of one of them, and for an enum without fields, add `#[derive(dynalock::KeyAttribute)]`",
-    note = "serde writes `Vec<u8>` as a list: bytes are a newtype with `#[serde(with = \"serde_bytes\")]`"
+    note = "serde writes `Vec<u8>` as a list: bytes are a newtype with `#[serde(with = \"serde_bytes\")]`",
+    note = "a type of another crate, for example a date or a UUID, becomes a key by a newtype that converts to and from a text: see \"Keys of other types\" in `dynalock::guide::tables`"
 )]
 pub trait KeyAttribute {
     /// The DynamoDB type of the key attribute.

@@ -30,7 +30,7 @@ pub use crate::{
         Aliases, IndexModel, IndexScope, KeptTimes, KeyModel, LockModel, LockPlace, Lockable, Model, Projection,
         TimeModel, TimeUnit, TimesModel, Versioned,
     },
-    operation::DeletionProtection,
+    operation::{DeletionProtection, misconfigured},
     query::{
         InGlobalIndex, InLocalIndex, Index, KeysAlone, NoSortKey, Partitioned, SortBounds, SortRange, Sorted,
         WholeItems,

@@ -53,10 +53,22 @@ async fn the_help_lists_the_exit_codes() {
 async fn an_unusable_configuration_is_explained() {
     let engine = Engine::with_locks().await;
     let told = async |command: &mut tokio::process::Command| run(command).await.failed_with(1).to_owned();
-    let without_region = told(engine.command("locks list locks").env_remove("AWS_REGION")).await;
-    assert!(without_region.starts_with("no Region (") && without_region.ends_with("add --region, or set AWS_REGION"));
-    let without_keys = told(engine.command("locks list locks").env_remove("AWS_ACCESS_KEY_ID")).await;
-    assert!(without_keys.starts_with("no credentials (") && without_keys.contains("--profile"), "{without_keys}");
+    for args in ["locks list locks", "item show locks report"] {
+        let without_region = told(engine.command(args).env_remove("AWS_REGION")).await;
+        assert!(without_region.starts_with("no Region ("), "{args}: {without_region}");
+        assert!(without_region.ends_with("add --region, or set AWS_REGION"), "{args}: {without_region}");
+        let without_keys = told(engine.command(args).env_remove("AWS_ACCESS_KEY_ID")).await;
+        assert!(without_keys.starts_with("no credentials ("), "{args}: {without_keys}");
+        assert!(without_keys.contains("--profile"), "{args}: {without_keys}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_gone_is_named_with_advice() {
+    let advice = "check --endpoint-url, --region and the network";
+    let run = run(command("item show products 85123A").env("AWS_ENDPOINT_URL", "http://127.0.0.1:9")).await;
+    let message = run.failed_with(1);
+    assert!(message.starts_with("no usable answer: ") && message.ends_with(advice), "{message}");
 }
 
 #[tokio::test]

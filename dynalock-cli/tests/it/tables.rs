@@ -49,6 +49,19 @@ async fn each_difference_is_a_line_and_the_exit_code_tells() {
 }
 
 #[tokio::test]
+async fn a_sort_key_with_the_name_of_the_partition_key_is_refused() {
+    let engine = Engine::start().await;
+    for command in ["create", "verify"] {
+        let run = engine.run(&format!("table {command} orders --partition-key id:S --sort-key id:N")).await;
+        assert_eq!(
+            run.failed_with(2),
+            "`id` is the partition key and the sort key; give the sort key another name",
+            "{command}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_table_of_locks_is_created_and_verified() {
     let engine = Engine::start().await;
     assert_eq!(engine.run("table create --locks locks").await.succeeded(), "table `locks` is ready");

@@ -171,6 +171,17 @@ async fn a_lock_is_broken_after_a_yes() {
 }
 
 #[tokio::test]
+async fn the_question_says_that_an_expired_lock_needs_no_break() {
+    let engine = Engine::with_locks().await;
+    engine.hold_until_past("report", "worker-7").await;
+    let mut terminal = engine.in_terminal("locks break locks report --color never", [24, 90]);
+    let screen = terminal.until("[y/N]").await;
+    assert!(screen.contains("The lease has ended, so the next caller takes the lock over"), "{screen}");
+    terminal.write("n\n").await;
+    assert_eq!(terminal.end().await.code(), Some(5));
+}
+
+#[tokio::test]
 async fn a_lock_stays_without_a_yes() {
     let engine = Engine::with_locks().await;
     let token = engine.hold("report", "worker-7").await;

@@ -158,7 +158,7 @@ fn dispatch(failure: &DispatchFailure) -> Failure {
 /// The SDK and its HTTP client keep most of their error types private, so `misconfigured` compares
 /// the texts of errors. The test `faults::configuration` checks that the SDK still returns the
 /// expected texts. If the SDK changes a text, the library retries the request until the deadline.
-fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
+pub fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
     const NO_IDENTITY: &str = "no identity resolver";
     const NO_REGION: [&str; 3] = ["Missing Region", "missing signing region", "invalid value for field: `region`"];
     const NO_SCHEME: &str = "unsupported scheme";

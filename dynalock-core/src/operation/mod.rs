@@ -14,6 +14,7 @@ mod write;
 
 pub(crate) use body::keep_body;
 pub(crate) use capacity::{Allowance, Consumed, IN_FLIGHT, InFlight, KeyText, MeteredRequest, RequestFacts, SizedItem};
+pub use classify::misconfigured;
 pub(crate) use classify::{EmptyAnswer, Failure};
 pub(crate) use get::GetItem;
 pub(crate) use get_many::{GetMany, TransactGet};

@@ -51,7 +51,7 @@ macro_rules! limit_methods {
         setter! { $this, $limits, $example,
             /// Sets the pace: how long a call sleeps after a conflict before the next attempt.
             $(#[$more])*
-            ".pace(dynalock::Pace::Latency)" fn pace(pace: $crate::retry::Pace) { pace = pace }
+            ".pace(dynalock::Pace::Latency)" fn pace(pace: $crate::retry::Pace) { pace = Some(pace) }
         }
     };
 }

@@ -29,7 +29,7 @@ pub(crate) struct Limits {
     pub(crate) attempt_timeout: Duration,
     pub(crate) attempts: Option<u32>,
     pub(crate) budget: Option<u64>,
-    pub(crate) pace: Pace,
+    pub(crate) pace: Option<Pace>,
 }
 
 impl Limits {
@@ -75,7 +75,7 @@ impl Default for Limits {
             attempt_timeout: Duration::from_secs(1),
             attempts: None,
             budget: None,
-            pace: Pace::default(),
+            pace: None,
         }
     }
 }

@@ -6,10 +6,10 @@ use std::{
     time::Duration,
 };
 
-use dynalock::{Error, Stored, request::Combining};
+use dynalock::{Error, Pace, Stored, request::Combining};
 
 use super::{add, far_away, stock};
-use crate::support::{Product, expect_error, millis, start, together, travel};
+use crate::support::{Product, Shop, expect_error, millis, start, together, travel};
 
 /// Lets time pass inside of a closure.
 fn spend(time: Duration) {
@@ -71,4 +71,22 @@ async fn batches_grow_again_after_a_call_has_failed_alone() {
     // Batches of 100, 50, 25, 12, 6, 3 and 1 calls fail. Batches of 1, 2, 4, 8, 16, 32 and 36 calls
     // are written.
     assert_eq!((stock(&table).await, shop.counts(["UpdateItem"])), (99, [14]));
+}
+
+/// With four conflicts, `Pace::Balanced` sleeps and reads the item again, and `Pace::Latency` does
+/// not.
+#[tokio::test(start_paused = true)]
+async fn the_pace_of_the_repository_is_the_pace_of_the_batches() {
+    for (pace, reads) in [(None, 1), (Some(Pace::Latency), 1), (Some(Pace::Balanced), 2)] {
+        let (shop, table) = Shop::with_items([Product::new("a", 0)]).await;
+        for nth in 0..4 {
+            shop.rival.before_through(&table.others, "UpdateItem", nth, async |others| {
+                others.update_with("a", |product| product.stock += 100).await.unwrap();
+            });
+        }
+        let products = pace.map_or(table.items.clone(), |pace| table.items.clone().pace(pace)).combining();
+        add(&products, 1).await.unwrap();
+        assert_eq!(stock(&table).await, 401, "{pace:?}");
+        assert_eq!(shop.counts(["GetItem", "UpdateItem"]), [reads, 5], "{pace:?}");
+    }
 }

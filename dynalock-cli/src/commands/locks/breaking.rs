@@ -8,7 +8,7 @@ use crate::{
     args::BreakArgs,
     connection::locks_of,
     failure::{Exit, Failure},
-    lock::Lock,
+    lock::{Holder, Lock},
     output::{Output, print, print_json, shown},
 };
 
@@ -31,7 +31,7 @@ pub(crate) async fn run(args: &BreakArgs, client: &Client, output: Output) -> Re
     // stdout is for the result.
     let on_stderr = Output { has_colours: output.has_colours && stderr().is_terminal(), ..output };
     write!(stderr(), "{}", show::text(&lock, on_stderr))?;
-    if !args.yes && !is_confirmed(&lock)? {
+    if !args.yes && !is_confirmed(&lock.name, holder)? {
         return Err(Failure::new(Exit::Changed, "not confirmed; nothing was changed"));
     }
     if !locks.break_lock(&lock.name, lock.fence).await? {
@@ -48,8 +48,12 @@ pub(crate) async fn run(args: &BreakArgs, client: &Client, output: Output) -> Re
     }
 }
 
-fn is_confirmed(lock: &Lock) -> Result<bool, Failure> {
-    write!(stderr(), "\nThe holder works on until its next heartbeat. Break lock `{}`? [y/N] ", shown(&lock.name))?;
+fn is_confirmed(name: &str, holder: &Holder) -> Result<bool, Failure> {
+    let consequence = match holder.has_expired {
+        true => "The lease has ended, so the next caller takes the lock over without a break.",
+        false => "The holder works on until its next heartbeat.",
+    };
+    write!(stderr(), "\n{consequence} Break lock `{}`? [y/N] ", shown(name))?;
     stderr().flush()?;
     let mut answer = String::new();
     stdin().lock().read_line(&mut answer)?;

@@ -18,7 +18,7 @@ pub(crate) async fn run(args: &CreateArgs, client: &Client, output: Output) -> R
     match &schema.partition_key {
         Some(key) => {
             let protection = if *deletion_protection { DeletionProtection::On } else { DeletionProtection::Off };
-            create_table(client, table, model(schema, key), protection).await?;
+            create_table(client, table, model(schema, key)?, protection).await?;
         }
         None => {
             let create = Locks::new(client, table).create_table();

@@ -12,7 +12,7 @@ use crate::{
 pub(crate) async fn run(args: &SchemaArgs, client: &Client, output: Output) -> Result<(), Failure> {
     let table = args.table.as_str();
     let report = match &args.partition_key {
-        Some(key) => verify_table(client, table, model(args, key)).await?,
+        Some(key) => verify_table(client, table, model(args, key)?).await?,
         None => Locks::new(client, table).verify_table().await?,
     };
     let differences: Vec<_> = report.differences().iter().map(ToString::to_string).collect();

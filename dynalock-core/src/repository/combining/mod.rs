@@ -75,10 +75,9 @@ use crate::{
 ///
 /// The settings [`attempts`](crate::Repository::attempts) and
 /// [`attempt_timeout`](crate::Repository::attempt_timeout) of the repository apply to each batch.
-/// After a conflict, a batch uses the pace [`Pace::Latency`], unless the repository has
-/// [`Pace::Economy`]. The default pace of a batch is `Pace::Latency`, because all calls of a batch
-/// share the cost of a refused write. Between two sleeps, the worker may attempt the write of a
-/// batch several times. After a batch whose write was refused, the worker pauses for four round
+/// The [`pace`](crate::Repository::pace) of the repository applies to each batch. If the program
+/// has set no pace, a batch uses [`Pace::Latency`], because all calls of a batch share the cost of
+/// a refused write. Between two sleeps, the worker may attempt the write of a batch several times. After a batch whose write was refused, the worker pauses for four round
 /// trips, but at most 100 milliseconds. The pause before the next batch gives other processes time
 /// to write the item, and lets more calls join the batch.
 ///
@@ -141,9 +140,7 @@ impl<T: Versioned + Clone> Repository<T> {
     /// ```
     pub fn combining(&self) -> Combining<T> {
         let mut repository = self.clone();
-        if repository.limits.pace == Pace::Balanced {
-            repository.limits.pace = Pace::Latency;
-        }
+        repository.limits.pace.get_or_insert(Pace::Latency);
         Combining { repository, queues: Arc::default() }
     }
 }

@@ -82,7 +82,7 @@ impl Attempts {
             unanswered: 0,
             rng: LazyCell::new(random::generator),
             backoff: Backoff::default(),
-            pacer: ConflictBackoff::new(limits.pace),
+            pacer: ConflictBackoff::new(limits.pace.unwrap_or_default()),
             run: Duration::ZERO,
         }
     }
