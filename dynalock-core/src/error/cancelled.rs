@@ -22,8 +22,8 @@ use crate::{
 #[derive(Clone)]
 pub struct Cancelled(Arc<CancelledParts>);
 
-/// The number of a transaction, unique in this process. The handle of an operation contains the
-/// number of the transaction, and a transaction refuses the handle of another transaction.
+/// The id of a transaction, unique in this process. The handle of an operation contains the id of
+/// its transaction, so that the library can refuse the handle of another transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TransactionId(u64);
 
@@ -248,8 +248,9 @@ impl<'c> OperationReason<'c> {
         self.reported.class()
     }
 
-    /// Returns the stored attributes of the item that made the condition of the operation false.
-    /// Returns `None` if the key had no item, or if the condition was not the cause of the refusal.
+    /// Returns the stored attributes of the item for which the condition of the operation was
+    /// false. Returns `None` if the key had no item, or if the condition was not the cause of the
+    /// refusal.
     ///
     /// # Examples
     ///

@@ -62,7 +62,7 @@ pub enum Error {
     AlreadyExists(Conflict),
 
     /// The condition that the caller has added to a single write is false. The failed call has
-    /// written nothing, and has not repeated the write after the refusal.
+    /// written nothing, and the library has not repeated the write.
     #[error("the condition of a write is false for the item under {} in table `{}`; read it and decide again", .0.shown_key(), .0.table())]
     ConditionFailed(Conflict),
 
@@ -143,9 +143,9 @@ pub enum Error {
     /// repeats a transaction with the same token, for example after a crash, must send the same
     /// content. Each process writes a `HashSet` or a `HashMap` in a different order, so the same
     /// transaction from another process would have different content. The content of a `BTreeSet`,
-    /// a `BTreeMap` or a `Vec` has a fixed order. If an item contains the write id of an earlier
-    /// transaction with the token, the call returns [`Error::AlreadyCommitted`] instead of
-    /// `TokenReused`.
+    /// a `BTreeMap` or a `Vec` has a fixed order. If an item of the transaction contains the write
+    /// id of an earlier transaction with the same token, the call returns
+    /// [`Error::AlreadyCommitted`] instead of `TokenReused`.
     #[error(
         "another content was committed under this token in the last ten minutes ({spent}); \
          give a new content a new token, and use no `HashSet` or `HashMap` in values that have to be the same again"
@@ -188,7 +188,7 @@ pub enum Error {
     /// ttl, so another caller removed the entry.
     ///
     /// A waiter sends no heartbeat if the waiter's process or runtime is paused, or if the waiter
-    /// cannot reach DynamoDB. A new call enters the queue at the end.
+    /// cannot reach DynamoDB. A repetition of the failed call enters the queue at the end.
     #[error(
         "the place in the queue of {} in table `{table}` is lost, because the caller became the head and sent no heartbeat \
          for a whole ttl ({spent}); call again to enter at the end of the queue",
@@ -221,8 +221,8 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The key of a value differs from the key of the item that was read, or from the key of the
-    /// item to which the etag belongs. The failed call has written nothing.
+    /// The value that the call writes has another key than the item that the caller has read or
+    /// named, or the etag in the call belongs to another item. The failed call has written nothing.
     ///
     /// DynamoDB cannot change the key of an item. To change a key, create an item with the new key,
     /// and delete the old item.
@@ -293,9 +293,10 @@ pub enum Error {
     /// DynamoDB may or may not have applied a write. The reply to a request was lost, and the item
     /// does not show whether DynamoDB applied the request.
     ///
-    /// A unit of work or a batch of combined calls also returns `Indeterminate` if DynamoDB has
-    /// applied a delayed duplicate of a refused run of the closure. The table then contains the
-    /// writes of the refused run, but the library no longer has the result of the closure.
+    /// A unit of work or a batch of combined calls may run the closure of the caller several times.
+    /// If DynamoDB refuses the request of one run, but later applies a delayed duplicate of this
+    /// request, the call fails with `Indeterminate`, because the library no longer has the return
+    /// value of the closure from this run.
     ///
     /// Read the item to see the current state of the item. A new write that starts from the read
     /// item is safe, because DynamoDB refuses the write if another caller has changed the item
@@ -384,7 +385,8 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The table has no index with the name in the query or scan. The failed call has read nothing.
+    /// The query or scan names an index that the table does not have. The failed call has read
+    /// nothing.
     ///
     /// [`Repository::create_table`](crate::Repository::create_table) creates a new table with all
     /// indexes of the type, but adds no index to an existing table. DynamoDB's `UpdateTable` can
@@ -494,7 +496,7 @@ impl From<Lost> for Error {
 
 impl Error {
     /// Returns the number of requests that the failed call has sent, without the reads that
-    /// DynamoDB has answered. Returns `None` if the error does not contain the number.
+    /// DynamoDB has answered. Returns `None` if the error does not contain the number of requests.
     ///
     /// Errors with a [`Spent`], a [`Conflict`], a [`Cancelled`], a [`Locked`] or a [`Refusal`]
     /// contain the number of requests.

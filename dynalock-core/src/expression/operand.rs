@@ -46,10 +46,10 @@ impl<V: Serialize> AsOperand<Option<V>> for &V {
     }
 }
 
-/// The types of bounds with which a condition can compare an attribute of type `V` by order, for
-/// example in `lt`. Strings, numbers and bytes have an order, and DynamoDB stores each
-/// [`KeyAttribute`] as a string, a number or bytes. An attribute of type `Option<V>` accepts each
-/// bound that an attribute of type `V` accepts.
+/// The types of bounds (operands of `lt`, `le`, `gt`, `ge` and `between`) that a condition accepts
+/// for an attribute of type `V`. Strings, numbers and bytes have an order, and DynamoDB stores each
+/// [`KeyAttribute`] as a string, a number or bytes. For an attribute of type `Option<V>`, a
+/// condition accepts the same types of bounds as for an attribute of type `V`.
 #[diagnostic::on_unimplemented(
     message = "DynamoDB does not order an attribute of type `{V}` and `{Self}`",
     label = "neither less nor greater than `{V}`",
@@ -135,7 +135,8 @@ impl<V, P: AsPrefix<V>> AsPrefix<Option<V>> for P {
     note = "a string contains strings, a list or a set its elements; for a newtype of one of them implement `dynalock::condition::AsPart`"
 )]
 pub trait AsPart<V> {
-    /// Returns a value that serde encodes like a stored substring or a stored element.
+    /// Returns the part as a value that serde writes as a string for a string attribute, and in the
+    /// same form as the stored elements for a list or a set.
     fn as_part(&self) -> impl Serialize;
 }
 

@@ -34,7 +34,8 @@ pub(crate) struct Connection {
     pub(super) retry_budget: RetryBudget,
     pub(super) round_trip: RoundTrip,
     pub(super) contenders: Contenders,
-    /// The lock rows with a running background task that removes the queue entry of an ended call.
+    /// The lock rows on which background tasks work. Each of these tasks removes the entry of an
+    /// ended call from the queue of a lock.
     pub(crate) abandoned: PendingWork,
     /// The connection of the repository and the connection of the heartbeat thread share
     /// `local_waiters`.
@@ -44,8 +45,8 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Switches off the retries of the SDK. With retries by the SDK, a success whose reply was lost
-    /// could look like a conflict.
+    /// Switches off the retries of the SDK. If the SDK repeated a write after a lost reply, the
+    /// write could conflict with its own first attempt.
     pub(crate) fn over(client: &Client) -> Self {
         let mut config = client
             .config()
@@ -162,8 +163,8 @@ impl Intercept for Passage {
         Ok(())
     }
 
-    /// From a successful response without a body, the SDK would conclude that a write was applied
-    /// or that an item is missing.
+    /// `read_after_deserialization` returns an error for a successful response without a body. The
+    /// SDK alone would read an applied write or a missing item from an empty body.
     fn read_after_deserialization(
         &self,
         context: &AfterDeserializationInterceptorContextRef<'_>,

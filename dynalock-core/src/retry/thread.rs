@@ -16,7 +16,7 @@ use super::Connection;
 pub(crate) struct Thread {
     pub(crate) runtime: Handle,
     pub(crate) connection: Arc<Connection>,
-    /// A drop of the sender ends the thread.
+    /// The heartbeat thread ends when `_alive` is dropped.
     _alive: oneshot::Sender<()>,
 }
 
