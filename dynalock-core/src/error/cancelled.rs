@@ -171,7 +171,7 @@ impl<'c> OperationReason<'c> {
         self.index
     }
 
-    /// Returns the name of the table that contains the item.
+    /// Returns the name of the table that contains the item of the operation.
     ///
     /// # Examples
     ///
@@ -185,7 +185,7 @@ impl<'c> OperationReason<'c> {
         &self.item_ref.table
     }
 
-    /// Returns the key of the item.
+    /// Returns the key of the item of the operation.
     ///
     /// # Examples
     ///
@@ -217,7 +217,7 @@ impl<'c> OperationReason<'c> {
         self.reported.refusal.code()
     }
 
-    /// Returns the message from DynamoDB.
+    /// Returns DynamoDB's message for the reason code.
     ///
     /// # Examples
     ///

@@ -99,7 +99,7 @@ impl CodecError {
         Self { table, error }
     }
 
-    /// Returns the name of the table.
+    /// Returns the name of the item's table.
     ///
     /// # Examples
     ///

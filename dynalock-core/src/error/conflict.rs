@@ -68,7 +68,7 @@ impl Conflict {
         self.0.item.as_ref().and_then(|item| version_in(item, self.0.item_ref.model.version))
     }
 
-    /// Returns the name of the table.
+    /// Returns the name of the table in the refused write.
     ///
     /// # Examples
     ///
@@ -82,7 +82,7 @@ impl Conflict {
         &self.0.item_ref.table
     }
 
-    /// Returns the key of the item.
+    /// Returns the key of the item in the refused write.
     ///
     /// # Examples
     ///

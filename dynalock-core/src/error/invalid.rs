@@ -125,7 +125,7 @@ pub enum InvalidPatch {
     #[error("no stored value of `{attribute}` stays in its range after this addition; add a smaller number")]
     #[non_exhaustive]
     OutOfRange {
-        /// The path of the attribute.
+        /// The path of the attribute to which the patch adds the number.
         attribute: String,
     },
 }

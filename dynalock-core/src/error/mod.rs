@@ -80,9 +80,10 @@ pub enum Error {
     },
 
     /// The stored item does not allow the patch, and the patch has written nothing. One possible
-    /// cause is an attribute that has another type than the field of the struct, or that is stored
-    /// under an alias of the field. Another possible cause is a missing attribute that the patch
-    /// requires, or a missing value on the document path of a change.
+    /// cause of `Unpatchable` is an attribute that has another type than the field of the struct,
+    /// or that is stored under an alias of the field. Another possible cause of `Unpatchable` is a
+    /// missing attribute that the patch requires, or a missing value on the document path of a
+    /// change.
     #[error("a patch cannot change `{attribute}` of an item in table `{table}`: {reason} ({spent})")]
     #[non_exhaustive]
     Unpatchable {
@@ -108,9 +109,9 @@ pub enum Error {
 
     /// DynamoDB has cancelled a transaction, and has applied no operation of the transaction.
     ///
-    /// [`Cancelled::reason`] returns the reason for an operation, with the item that made the
-    /// condition false. After a conflict with another writer, the function
-    /// [`transact`](crate::transact) runs the closure of the caller again.
+    /// [`Cancelled::reason`] returns the cancellation reason of an operation, which contains the
+    /// stored item if the condition of the operation was false. After a conflict with another
+    /// writer, the function [`transact`](crate::transact) runs the closure of the caller again.
     #[error("{0}")]
     Cancelled(Cancelled),
 
@@ -141,11 +142,11 @@ pub enum Error {
     ///
     /// Read the items before you send a changed transaction with a new token. A program that
     /// repeats a transaction with the same token, for example after a crash, must send the same
-    /// content. Each process writes a `HashSet` or a `HashMap` in a different order, so the same
-    /// transaction from another process would have different content. The content of a `BTreeSet`,
-    /// a `BTreeMap` or a `Vec` has a fixed order. If an item of the transaction contains the write
-    /// id of an earlier transaction with the same token, the call returns
-    /// [`Error::AlreadyCommitted`] instead of `TokenReused`.
+    /// content. Each process writes a `HashSet` or a `HashMap` in a different order, so a
+    /// transaction with a `HashSet` or a `HashMap` has different content in another process. The
+    /// content of a `BTreeSet`, a `BTreeMap` or a `Vec` has a fixed order. If an item of the
+    /// transaction contains the write id of an earlier transaction with the same token, the call
+    /// returns [`Error::AlreadyCommitted`] instead of `TokenReused`.
     #[error(
         "another content was committed under this token in the last ten minutes ({spent}); \
          give a new content a new token, and use no `HashSet` or `HashMap` in values that have to be the same again"
@@ -367,10 +368,9 @@ pub enum Error {
     Throttled(Refusal),
 
     /// The call has received no usable answer: the connection failed, the request timed out, or the
-    /// answer was unreadable or had an HTTP status 5xx. `Unavailable` usually appears as the cause
-    /// inside [`Error::Exhausted`] or [`Error::Indeterminate`]. A call can return `Unavailable`
-    /// directly, for example if the tokio runtime of a lock was shut down, or the heartbeat thread
-    /// of a lock could not start.
+    /// answer was unreadable or had an HTTP status 5xx. `Unavailable` appears either as the cause
+    /// inside [`Error::Exhausted`] or [`Error::Indeterminate`], or directly, for example if the
+    /// tokio runtime of a lock was shut down, or if the heartbeat thread of a lock could not start.
     #[error("no usable answer: {0}")]
     Unavailable(Unavailable),
 

@@ -20,8 +20,8 @@ pub(super) enum ChangeKind {
     Set(AttributeValue),
     SetIfAbsent(AttributeValue),
     Add(Box<Sum>, Presence),
-    /// The change adds the elements (the second field) at one end of a list. If the attribute is
-    /// missing, the change extends the list in the third field.
+    /// `Extend` adds the elements in its second field at one end of a list. If the attribute is
+    /// missing, `Extend` adds the elements to the list in its third field.
     Extend(ListEnd, Vec<AttributeValue>, Option<Vec<AttributeValue>>),
     Insert(AttributeValue, Presence),
     Delete(AttributeValue),

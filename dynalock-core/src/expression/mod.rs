@@ -38,7 +38,8 @@ pub(crate) struct Placeholders {
     names: Vec<String>,
     map_keys: Vec<String>,
     values: Vec<AttributeValue>,
-    /// If `hides_keys` is `true`, `[..]` replaces each map key, because map keys are user data.
+    /// If `hides_keys` is `true`, `[..]` replaces each map key in the expression, because map keys
+    /// are user data.
     hides_keys: bool,
     /// The first free number for a name placeholder, and the first free number for a value
     /// placeholder. The earlier expressions of the request use all smaller numbers.

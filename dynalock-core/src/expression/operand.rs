@@ -18,7 +18,7 @@ use crate::key::KeyAttribute;
     note = "an `Option<V>` takes a `V` too, a `String` a `&str`; an `Opaque` attribute, which `#[serde(with)]` writes, takes no value: it only `exists` or is `absent`"
 )]
 pub trait AsOperand<V> {
-    /// Returns the operand as a value that serde encodes like the stored attribute.
+    /// Returns the operand as a value that serde writes in the same form as the stored attribute.
     fn as_operand(&self) -> impl Serialize;
 }
 
@@ -56,7 +56,7 @@ impl<V: Serialize> AsOperand<Option<V>> for &V {
     note = "strings, numbers and bytes are ordered, an `Option` of one as what is in it; for a newtype of one derive `dynalock::KeyAttribute`, or implement `dynalock::condition::AsBound` if it cannot be a key"
 )]
 pub trait AsBound<V> {
-    /// Returns the operand as a value that serde encodes like the stored attribute.
+    /// Returns the bound as a value that serde writes in the same form as the stored attribute.
     fn as_bound(&self) -> impl Serialize;
 }
 
@@ -113,7 +113,7 @@ impl<V, O: AsBound<V>> AsBound<Option<V>> for O {
     note = "strings and bytes have a beginning; for a newtype of one of them implement `dynalock::condition::AsPrefix`"
 )]
 pub trait AsPrefix<V> {
-    /// Returns a value that serde writes as a string or as bytes.
+    /// Returns the prefix as a value that serde writes as a string or as bytes.
     fn as_prefix(&self) -> impl Serialize;
 }
 

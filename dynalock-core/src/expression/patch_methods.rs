@@ -61,9 +61,9 @@ macro_rules! patch_methods {
         /// and the call fails with [`Error::OutOfRange`](crate::Error::OutOfRange). If `delta` is
         /// so large that every sum would be outside the range of the field's type, the library
         /// sends no request, and the call fails with
-        /// [`Error::InvalidPatch`](crate::Error::InvalidPatch). DynamoDB calculates with 38 digits.
-        /// If a sum of floats needs more than 38 digits, the call may fail with
-        /// [`Error::Rejected`](crate::Error::Rejected).
+        /// [`Error::InvalidPatch`](crate::Error::InvalidPatch). DynamoDB calculates with a
+        /// precision of 38 digits. If a sum of floats needs more than 38 digits, the call may fail
+        /// with [`Error::Rejected`](crate::Error::Rejected).
         ///
         /// # Examples
         ///

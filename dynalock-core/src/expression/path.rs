@@ -130,7 +130,7 @@ pub enum Missing<V> {
     /// empty list, and `insert` starts from an empty set.
     Empty,
     /// If the attribute is missing, `add`, `append` and `prepend` start from the serde default of
-    /// the field, and `insert` starts from an empty set.
+    /// the field.
     Default(fn() -> V),
 }
 

@@ -2,15 +2,15 @@ use std::time::Duration;
 
 /// Exponential backoff with equal jitter, as in the article "Exponential Backoff and Jitter" of the
 /// AWS Architecture Blog (2015). The length of each pause is random: at least one half of a
-/// maximum, and at most the maximum. The maximum doubles with each further failed request, up to a
-/// fixed limit.
+/// maximum, and at most the maximum. The maximum of a pause doubles with each further failed
+/// request, up to a fixed limit.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
     failures: u32,
 }
 
 impl Backoff {
-    /// The maximum of the first pause, for callers that need no other maximum.
+    /// The maximum of the first pause, unless the caller of `next` passes another maximum.
     pub(crate) const FIRST: Duration = Duration::from_millis(25);
 
     const LONGEST: Duration = Duration::from_secs(1);

@@ -34,7 +34,7 @@ pub(crate) struct Connection {
     pub(super) retry_budget: RetryBudget,
     pub(super) round_trip: RoundTrip,
     pub(super) contenders: Contenders,
-    /// The lock rows on which background tasks work. Each of these tasks removes the entry of an
+    /// The lock rows on which background tasks work. Each background task removes the entry of an
     /// ended call from the queue of a lock.
     pub(crate) abandoned: PendingWork,
     /// The connection of the repository and the connection of the heartbeat thread share
@@ -103,7 +103,8 @@ impl Connection {
 pub(super) struct RoundTrip(AtomicU64);
 
 impl RoundTrip {
-    /// Pauses are multiples of the round trip time, so the round trip time must not be zero.
+    /// The sleeps after conflicts are multiples of the round trip time, so the round trip time must
+    /// not be zero.
     const LEAST: Duration = Duration::from_millis(1);
 
     pub(super) fn get(&self) -> Duration {
@@ -163,8 +164,9 @@ impl Intercept for Passage {
         Ok(())
     }
 
-    /// `read_after_deserialization` returns an error for a successful response without a body. The
-    /// SDK alone would read an applied write or a missing item from an empty body.
+    /// `read_after_deserialization` returns an error for a successful response without a body.
+    /// Without this error, the SDK would treat an empty body as an applied write or as a missing
+    /// item.
     fn read_after_deserialization(
         &self,
         context: &AfterDeserializationInterceptorContextRef<'_>,

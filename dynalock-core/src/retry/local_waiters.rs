@@ -21,7 +21,7 @@ struct AwaitedRow {
     /// stops waiting when the call has acquired the lock.
     left: Option<Arc<str>>,
     seen: Option<SeenRow>,
-    /// The fence of the lease that this process has most recently released.
+    /// The fence of the most recent lease on the lock that this process has released.
     last_fence: u64,
     /// The number of consecutive releases of the lock by this process. A release with the source
     /// `RemovalForOthers` resets the number to zero.
@@ -44,8 +44,8 @@ pub(crate) enum RowSource {
     ConsistentRead,
     /// A write has removed the previous holder of the lock.
     Removal,
-    /// A write has removed the previous holder of the lock. The waiters of this process do not
-    /// react, so that a waiter of another process can acquire the lock.
+    /// A write has removed the previous holder of the lock. The waiters of this process send no
+    /// attempt to acquire the lock, so that a waiter of another process can acquire the lock.
     RemovalForOthers,
 }
 
@@ -75,8 +75,8 @@ impl LocalWaiters {
         self.change(table, key, |row| row.seen = Some(seen()));
     }
 
-    /// Passes a lock row to the calls that wait for the lock, after a release by this process. The
-    /// lock must have no fair queue.
+    /// Passes a lock row to the calls that wait for the lock, after a release by this process.
+    /// `share_release` is only for locks without a fair queue.
     pub(crate) fn share_release(&self, table: &str, key: &Item, fence: u64, seen: impl FnOnce() -> SeenRow) {
         const MOST_RELEASES: u32 = 4;
         self.change(table, key, |row| {
@@ -139,8 +139,8 @@ impl LocalWaiter {
         self.owner.clone_from(owner);
     }
 
-    /// Passes the lock row `seen` to the other calls that wait for the lock. Later, `self` ignores
-    /// lock rows from requests that were sent before the request for `seen`.
+    /// Passes the lock row `seen` to the other calls that wait for the lock. After `share`, the
+    /// waiter ignores lock rows from requests that were sent before the request for `seen`.
     pub(crate) fn share(&mut self, seen: &SeenRow) {
         self.since = seen.sent;
         let is_alone = self.row.borrow().waiters.len() < 2;

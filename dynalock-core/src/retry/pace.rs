@@ -11,13 +11,14 @@ use std::{sync::Arc, time::Duration};
 ///
 /// - A call makes four times as many immediate attempts between two sleeps as before its first
 ///   sleep.
-/// - The sleeps of an old call are shorter. The length of each sleep is random, and has the maximum
-///   `12 × n² / t`. The unit of this maximum and of `t` is the average round trip time between the
-///   client and DynamoDB, plus the average run time of the closure in a call of `transact`. In `12
-///   × n² / t`, `t` is the time since the start of the call, and `n` is the number of running calls
-///   of the repository and its clones that have slept after a conflict. The maximum of a sleep is
-///   never less than 1 round trip, and never more than 40 round trips. Every sleep ends early
-///   enough for another attempt before the deadline of the call.
+/// - The longer a call has been running, the shorter are its sleeps. The length of each sleep is
+///   random, and is at most `12 × n² / t`. The length of a sleep and the time `t` are measured in
+///   average round trip times between the client and DynamoDB. In a call of `transact`, a round
+///   trip also includes the average run time of the closure. In `12 × n² / t`, `t` is the time
+///   since the start of the call, and `n` is the number of running calls of the repository and its
+///   clones that have slept after a conflict. The maximum length of a sleep is never less than one
+///   round trip time, and never more than 40 round trip times. Every sleep ends early enough for
+///   another attempt before the deadline of the call.
 ///
 /// The constants in `12 × n² / t` come from a simulation in which four processes write to one item.
 /// The number `n` does not include the calls of other processes. If 32 calls start at the same time
@@ -39,8 +40,8 @@ pub enum Pace {
     /// to 1 KB, two for an item up to 4 KB, and one for a larger item.
     #[default]
     Balanced,
-    /// With `Economy`, a call sleeps after each conflict. The length of each sleep is random. The
-    /// maximum of the first sleep is ten round trip times between the client and DynamoDB, and
+    /// With `Economy`, a call sleeps after each conflict for a random time. The maximum of this
+    /// time is ten round trip times between the client and DynamoDB for the first sleep, and
     /// doubles with each further sleep of the call, up to two hundred round trip times. Of all
     /// paces, `Economy` uses the fewest write units. With `Economy`, an old call has no better
     /// chance to write first than a new call.

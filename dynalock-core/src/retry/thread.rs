@@ -11,7 +11,7 @@ use tokio::{
 
 use super::Connection;
 
-/// The thread ends when the last lock that uses the thread is dropped.
+/// The heartbeat thread ends when the last lock that uses the thread is dropped.
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub(crate) runtime: Handle,
