@@ -265,10 +265,10 @@ impl From<KeyType> for ScalarAttributeType {
 ///
 /// `#[derive(KeyAttribute)]` supports a newtype of a key type, a newtype of bytes with
 /// `#[serde(with = "serde_bytes")]`, and an enum without fields. The key value of an enum is the
-/// variant name that serde writes. A number with a fraction needs an implementation by hand. If a
-/// program implements `KeyAttribute` by hand, `to_key_value` must return the key value that the
-/// `Serialize` implementation of the type writes. Two notations of one number, for example `0.5`
-/// and `5e-1`, are the same key value.
+/// variant name that serde writes. For a type of numbers with fractions, a program must implement
+/// `KeyAttribute` by hand. If a program implements `KeyAttribute` by hand, `to_key_value` must
+/// return the key value that the `Serialize` implementation of the type writes. Two notations of
+/// one number, for example `0.5` and `5e-1`, are the same key value.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -321,7 +321,8 @@ pub trait KeyAttribute {
     note = "for a newtype of one of them, and for an enum without fields, add `#[derive(dynalock::KeyAttribute)]`"
 )]
 pub trait IndexAttribute {
-    /// The type of the index key, without the `Option`.
+    /// The type of the key attribute: the type of the field, without the `Option` of an optional
+    /// field.
     type Key: KeyAttribute;
 }
 

@@ -10,9 +10,8 @@ use crate::key::{Key, KeyType, KeyValue};
 
 /// A struct whose values are the items of a DynamoDB table, each with a version.
 ///
-/// `#[derive(Versioned)]` implements the trait `Versioned`. A hidden constant of the implementation
-/// describes the struct, and a [`Repository`](crate::Repository) builds its requests from this
-/// description.
+/// `#[derive(Versioned)]` implements the trait `Versioned`. A [`Repository`](crate::Repository)
+/// builds its requests from a hidden constant of the trait `Versioned`, which describes the struct.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a versioned item",
     label = "no `Versioned` implementation",
@@ -344,11 +343,11 @@ impl LockModel {
 /// - The grant of a separate lease and the read of the item are two requests. A heartbeat or a
 ///   release of a separate lease writes only the lease row.
 /// - Each create, update, replace and delete of an item with a separate lease is a transaction of
-///   two actions. The first action of the transaction writes the item, and the second action checks
-///   or writes the lease row. With a separate lease row, even the writes of the lease holder are
-///   transactions of two actions. A transaction of an item and its lease row costs twice the write
-///   units of a single write of the item, plus two write units. In a
-///   [`Transaction`](crate::Transaction), each lease row counts as one of at most 100 items.
+///   two actions. In a transaction of an item and its lease row, the first action writes the item,
+///   and the second action checks or writes the lease row. With a separate lease row, even the
+///   writes of the lease holder are transactions of two actions. A transaction of an item and its
+///   lease row costs twice the write units of a single write of the item, plus two write units. In
+///   a [`Transaction`](crate::Transaction), each lease row counts as one of at most 100 items.
 ///   `delete_unchecked` and writes that ignore leases are single requests, which do not contain the
 ///   lease row.
 /// - The library never deletes a lease row, even if the caller deletes the item. With a separate
@@ -367,9 +366,9 @@ impl LockModel {
 /// | All other items. | the items: the grant of a lease is one request, and a write of an item is not a transaction. |
 ///
 /// If an item contains its lease, the first fence of the item is the current time in milliseconds.
-/// If an item contains its lease, the fence usually grows even if the item is deleted and created
-/// again. A recreated item can get a lower fence than the deleted item if the caller's clock is
-/// behind, or if an old lease request arrives late.
+/// If an item that contains its lease is deleted and created again, the new fences are higher than
+/// the old fences, with two exceptions: the caller's clock is behind, or an old lease request
+/// arrives late.
 ///
 /// With `#[lockable(separate)]`, the last key value of an item must be at least five bytes shorter
 /// than DynamoDB's limit, because the library appends `#lock`. IAM policies that restrict the

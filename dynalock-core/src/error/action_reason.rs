@@ -4,8 +4,8 @@ use crate::model::Item;
 #[derive(Clone)]
 pub(crate) struct ActionReason {
     pub(crate) refusal: Refusal,
-    /// The item that made the condition false. `item` is `None` if the key had no item, or if the
-    /// reason is not a false condition.
+    /// The item for which the condition of the action was false. `item` is `None` if the key had no
+    /// item, or if the reason is not a false condition.
     pub(crate) item: Option<Item>,
 }
 

@@ -22,8 +22,8 @@ use crate::{
 #[derive(Clone)]
 pub struct Cancelled(Arc<CancelledParts>);
 
-/// The number of a transaction, unique in this process. The handle of an operation contains the
-/// number of the transaction, and a transaction refuses the handle of another transaction.
+/// The id of a transaction, unique in this process. The handle of an operation contains the id of
+/// its transaction, so that the library can refuse the handle of another transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TransactionId(u64);
 
@@ -171,7 +171,7 @@ impl<'c> OperationReason<'c> {
         self.index
     }
 
-    /// Returns the name of the table that contains the item.
+    /// Returns the name of the table that contains the item of the operation.
     ///
     /// # Examples
     ///
@@ -185,7 +185,7 @@ impl<'c> OperationReason<'c> {
         &self.item_ref.table
     }
 
-    /// Returns the key of the item.
+    /// Returns the key of the item of the operation.
     ///
     /// # Examples
     ///
@@ -217,7 +217,7 @@ impl<'c> OperationReason<'c> {
         self.reported.refusal.code()
     }
 
-    /// Returns the message from DynamoDB.
+    /// Returns DynamoDB's message for the reason code.
     ///
     /// # Examples
     ///
@@ -248,8 +248,9 @@ impl<'c> OperationReason<'c> {
         self.reported.class()
     }
 
-    /// Returns the stored attributes of the item that made the condition of the operation false.
-    /// Returns `None` if the key had no item, or if the condition was not the cause of the refusal.
+    /// Returns the stored attributes of the item for which the condition of the operation was
+    /// false. Returns `None` if the key had no item, or if the condition was not the cause of the
+    /// refusal.
     ///
     /// # Examples
     ///

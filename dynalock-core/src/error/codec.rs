@@ -99,7 +99,7 @@ impl CodecError {
         Self { table, error }
     }
 
-    /// Returns the name of the table.
+    /// Returns the name of the item's table.
     ///
     /// # Examples
     ///
@@ -246,8 +246,8 @@ impl SerdeErrorParts {
     }
 }
 
-/// The text of a `SerdeError` omits `detail`, which may quote a value of the item. Serde may copy
-/// the text into another error.
+/// The text of a `SerdeError` omits `detail`, because `detail` may quote a value of the item, and
+/// serde may copy the text into another error.
 impl fmt::Display for SerdeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.reason.fmt(f)

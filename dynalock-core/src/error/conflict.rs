@@ -7,7 +7,8 @@ use crate::{
     version::version_in,
 };
 
-/// A refused write whose condition was false, with the item that made the condition false.
+/// A write that DynamoDB refused because a condition was false, with the item for which the
+/// condition was false.
 #[derive(Clone)]
 pub struct Conflict(Box<ConflictParts>);
 
@@ -23,8 +24,8 @@ impl Conflict {
         Self(Box::new(ConflictParts { item_ref, item, spent }))
     }
 
-    /// Returns the stored attributes of the item that made the condition false, or `None` if the
-    /// key had no item.
+    /// Returns the stored attributes of the item for which the condition of the write was false, or
+    /// `None` if the key had no item.
     ///
     /// # Examples
     ///
@@ -52,8 +53,8 @@ impl Conflict {
         self.0.item_ref.expected
     }
 
-    /// Returns the version of the item that made the condition false. Returns `None` if the key had
-    /// no item, or if the item had no version.
+    /// Returns the version of the item for which the condition of the write was false. Returns
+    /// `None` if the key had no item, or if the item had no version.
     ///
     /// # Examples
     ///
@@ -67,7 +68,7 @@ impl Conflict {
         self.0.item.as_ref().and_then(|item| version_in(item, self.0.item_ref.model.version))
     }
 
-    /// Returns the name of the table.
+    /// Returns the name of the table in the refused write.
     ///
     /// # Examples
     ///
@@ -81,7 +82,7 @@ impl Conflict {
         &self.0.item_ref.table
     }
 
-    /// Returns the key of the item.
+    /// Returns the key of the item in the refused write.
     ///
     /// # Examples
     ///

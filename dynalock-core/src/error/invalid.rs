@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 /// The reason why a transaction is invalid. The library does not send an invalid transaction. The
-/// fields of the `InvalidTransaction` variants contain indexes of operations. The operation that
-/// the caller added first has the index 0.
+/// `InvalidTransaction` variants number the operations of the transaction from 0, in the order in
+/// which the caller added the operations.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidTransaction {
@@ -117,7 +117,7 @@ pub enum InvalidPatch {
     )]
     #[non_exhaustive]
     NestedSet {
-        /// The path of the set.
+        /// The path of the nested set.
         attribute: String,
     },
     /// The number that the patch adds is larger than the whole range of the attribute's type, so no
@@ -125,7 +125,7 @@ pub enum InvalidPatch {
     #[error("no stored value of `{attribute}` stays in its range after this addition; add a smaller number")]
     #[non_exhaustive]
     OutOfRange {
-        /// The path of the attribute.
+        /// The path of the attribute to which the patch adds the number.
         attribute: String,
     },
 }

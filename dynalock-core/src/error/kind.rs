@@ -78,7 +78,8 @@ impl Error {
 }
 
 impl Lost {
-    /// The metrics of lost leases contain the returned name.
+    /// Returns a short name of the reason, for the label `reason` of the metric
+    /// `dynalock_leases_lost_total`.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Stolen { .. } => "stolen",

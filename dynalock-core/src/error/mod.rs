@@ -62,7 +62,7 @@ pub enum Error {
     AlreadyExists(Conflict),
 
     /// The condition that the caller has added to a single write is false. The failed call has
-    /// written nothing, and has not repeated the write after the refusal.
+    /// written nothing, and the library has not repeated the write.
     #[error("the condition of a write is false for the item under {} in table `{}`; read it and decide again", .0.shown_key(), .0.table())]
     ConditionFailed(Conflict),
 
@@ -80,9 +80,10 @@ pub enum Error {
     },
 
     /// The stored item does not allow the patch, and the patch has written nothing. One possible
-    /// cause is an attribute that has another type than the field of the struct, or that is stored
-    /// under an alias of the field. Another possible cause is a missing attribute that the patch
-    /// requires, or a missing value on the document path of a change.
+    /// cause of `Unpatchable` is an attribute that has another type than the field of the struct,
+    /// or that is stored under an alias of the field. Another possible cause of `Unpatchable` is a
+    /// missing attribute that the patch requires, or a missing value on the document path of a
+    /// change.
     #[error("a patch cannot change `{attribute}` of an item in table `{table}`: {reason} ({spent})")]
     #[non_exhaustive]
     Unpatchable {
@@ -108,9 +109,9 @@ pub enum Error {
 
     /// DynamoDB has cancelled a transaction, and has applied no operation of the transaction.
     ///
-    /// [`Cancelled::reason`] returns the reason for an operation, with the item that made the
-    /// condition false. After a conflict with another writer, the function
-    /// [`transact`](crate::transact) runs the closure of the caller again.
+    /// [`Cancelled::reason`] returns the cancellation reason of an operation, which contains the
+    /// stored item if the condition of the operation was false. After a conflict with another
+    /// writer, the function [`transact`](crate::transact) runs the closure of the caller again.
     #[error("{0}")]
     Cancelled(Cancelled),
 
@@ -141,11 +142,11 @@ pub enum Error {
     ///
     /// Read the items before you send a changed transaction with a new token. A program that
     /// repeats a transaction with the same token, for example after a crash, must send the same
-    /// content. Each process writes a `HashSet` or a `HashMap` in a different order, so the same
-    /// transaction from another process would have different content. The content of a `BTreeSet`,
-    /// a `BTreeMap` or a `Vec` has a fixed order. If an item contains the write id of an earlier
-    /// transaction with the token, the call returns [`Error::AlreadyCommitted`] instead of
-    /// `TokenReused`.
+    /// content. Each process writes a `HashSet` or a `HashMap` in a different order, so a
+    /// transaction with a `HashSet` or a `HashMap` has different content in another process. The
+    /// content of a `BTreeSet`, a `BTreeMap` or a `Vec` has a fixed order. If an item of the
+    /// transaction contains the write id of an earlier transaction with the same token, the call
+    /// returns [`Error::AlreadyCommitted`] instead of `TokenReused`.
     #[error(
         "another content was committed under this token in the last ten minutes ({spent}); \
          give a new content a new token, and use no `HashSet` or `HashMap` in values that have to be the same again"
@@ -188,7 +189,7 @@ pub enum Error {
     /// ttl, so another caller removed the entry.
     ///
     /// A waiter sends no heartbeat if the waiter's process or runtime is paused, or if the waiter
-    /// cannot reach DynamoDB. A new call enters the queue at the end.
+    /// cannot reach DynamoDB. A repetition of the failed call enters the queue at the end.
     #[error(
         "the place in the queue of {} in table `{table}` is lost, because the caller became the head and sent no heartbeat \
          for a whole ttl ({spent}); call again to enter at the end of the queue",
@@ -221,8 +222,8 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The key of a value differs from the key of the item that was read, or from the key of the
-    /// item to which the etag belongs. The failed call has written nothing.
+    /// The value that the call writes has another key than the item that the caller has read or
+    /// named, or the etag in the call belongs to another item. The failed call has written nothing.
     ///
     /// DynamoDB cannot change the key of an item. To change a key, create an item with the new key,
     /// and delete the old item.
@@ -293,9 +294,10 @@ pub enum Error {
     /// DynamoDB may or may not have applied a write. The reply to a request was lost, and the item
     /// does not show whether DynamoDB applied the request.
     ///
-    /// A unit of work or a batch of combined calls also returns `Indeterminate` if DynamoDB has
-    /// applied a delayed duplicate of a refused run of the closure. The table then contains the
-    /// writes of the refused run, but the library no longer has the result of the closure.
+    /// A unit of work or a batch of combined calls may run the closure of the caller several times.
+    /// If DynamoDB refuses the request of one run, but later applies a delayed duplicate of this
+    /// request, the call fails with `Indeterminate`, because the library no longer has the return
+    /// value of the closure from this run.
     ///
     /// Read the item to see the current state of the item. A new write that starts from the read
     /// item is safe, because DynamoDB refuses the write if another caller has changed the item
@@ -366,10 +368,9 @@ pub enum Error {
     Throttled(Refusal),
 
     /// The call has received no usable answer: the connection failed, the request timed out, or the
-    /// answer was unreadable or had an HTTP status 5xx. `Unavailable` usually appears as the cause
-    /// inside [`Error::Exhausted`] or [`Error::Indeterminate`]. A call can return `Unavailable`
-    /// directly, for example if the tokio runtime of a lock was shut down, or the heartbeat thread
-    /// of a lock could not start.
+    /// answer was unreadable or had an HTTP status 5xx. `Unavailable` appears either as the cause
+    /// inside [`Error::Exhausted`] or [`Error::Indeterminate`], or directly, for example if the
+    /// tokio runtime of a lock was shut down, or if the heartbeat thread of a lock could not start.
     #[error("no usable answer: {0}")]
     Unavailable(Unavailable),
 
@@ -384,7 +385,8 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The table has no index with the name in the query or scan. The failed call has read nothing.
+    /// The query or scan names an index that the table does not have. The failed call has read
+    /// nothing.
     ///
     /// [`Repository::create_table`](crate::Repository::create_table) creates a new table with all
     /// indexes of the type, but adds no index to an existing table. DynamoDB's `UpdateTable` can
@@ -494,7 +496,7 @@ impl From<Lost> for Error {
 
 impl Error {
     /// Returns the number of requests that the failed call has sent, without the reads that
-    /// DynamoDB has answered. Returns `None` if the error does not contain the number.
+    /// DynamoDB has answered. Returns `None` if the error does not contain the number of requests.
     ///
     /// Errors with a [`Spent`], a [`Conflict`], a [`Cancelled`], a [`Locked`] or a [`Refusal`]
     /// contain the number of requests.

@@ -50,8 +50,8 @@ impl Refusal {
             && message.contains("exceeded the maximum allowed size")
     }
 
-    /// Returns `true` if DynamoDB refused the content of the request. Wrong key attributes do not
-    /// count as content.
+    /// Returns `true` if DynamoDB refused the request as invalid, and wrong key attributes are not
+    /// the cause.
     pub(crate) fn is_of_content(&self) -> bool {
         self.code().starts_with("Validation") && !self.is_of_key_schema()
     }
@@ -182,10 +182,10 @@ pub enum Unavailable {
     /// The call reached its deadline before the call could send the request.
     #[error("the deadline was past before the request could be sent")]
     TooLate,
-    /// The tokio runtime of a lock was shut down before DynamoDB answered the release, or did not
-    /// run while another runtime waited for the release. DynamoDB may already have applied the
-    /// release. If DynamoDB has not applied the release, no caller can acquire the lock before the
-    /// end of the lease.
+    /// The tokio runtime of a lock was shut down before DynamoDB answered the release of the lock,
+    /// or was blocked for so long that `release` no longer waits for the answer. DynamoDB may
+    /// already have applied the release of the lock. If DynamoDB has not applied the release of the
+    /// lock, no caller can acquire the lock before the end of the lease.
     #[error("the runtime of the lock was shut down or stood still before the release was answered")]
     RuntimeEnded,
     /// The tokio runtime that ran the queue of a [`Combining`](crate::request::Combining) was shut

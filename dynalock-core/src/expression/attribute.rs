@@ -53,9 +53,9 @@ pub struct Attribute<T, V, R = Required> {
 ///
 /// The derive macro does not know the stored form of a field with `#[serde(with)]` or
 /// `#[serde(serialize_with)]`. The type `Opaque` has no values, so a condition cannot compare the
-/// value of an attribute of type `Opaque`. The only possible conditions are
-/// [`exists`](Attribute::exists), [`absent`](Attribute::absent), [`is_type`](Attribute::is_type),
-/// and comparisons of the [`size`](Attribute::size).
+/// value of an attribute of type `Opaque`. For an attribute of type `Opaque`, the only possible
+/// conditions are [`exists`](Attribute::exists), [`absent`](Attribute::absent),
+/// [`is_type`](Attribute::is_type), and comparisons of the [`size`](Attribute::size).
 #[derive(Debug, Clone, Copy)]
 pub enum Opaque {}
 

@@ -20,7 +20,8 @@ pub(super) enum ChangeKind {
     Set(AttributeValue),
     SetIfAbsent(AttributeValue),
     Add(Box<Sum>, Presence),
-    /// The new elements, and the list that the change extends if the attribute is missing.
+    /// `Extend` adds the elements in its second field at one end of a list. If the attribute is
+    /// missing, `Extend` adds the elements to the list in its third field.
     Extend(ListEnd, Vec<AttributeValue>, Option<Vec<AttributeValue>>),
     Insert(AttributeValue, Presence),
     Delete(AttributeValue),
@@ -161,8 +162,9 @@ impl PatchChange {
     }
 
     /// Returns the value with which the change replaces a stored null, or `None` if the change does
-    /// not treat a null as an absent attribute. For a null, an addition starts from zero and an
-    /// extension from an empty list, even if the field has another serde default.
+    /// not treat a null as an absent attribute. For a stored null, `add` starts from zero, and
+    /// `append` and `prepend` start from an empty list, even if the field has another serde
+    /// default.
     pub(super) fn value_over_null(&self) -> Option<AttributeValue> {
         match &self.kind {
             ChangeKind::SetIfAbsent(value) => Some(value.clone()),

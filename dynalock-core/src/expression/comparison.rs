@@ -37,7 +37,7 @@ pub enum AttributeType {
     B,
     /// The type of booleans.
     Bool,
-    /// The type of a null.
+    /// The type of the null value.
     Null,
     /// The type of lists.
     L,

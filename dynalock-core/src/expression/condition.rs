@@ -12,7 +12,8 @@ use crate::{
     version::WRITES,
 };
 
-/// The condition tests the partition key, and not the version, because an item may have no version.
+/// Returns the condition that the key has no item. Each item has a partition key, but an item may
+/// have no version.
 pub(crate) fn absent(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_not_exists({})", to.name(model.partition_key.name))
 }
@@ -21,19 +22,19 @@ pub(crate) fn exists(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_exists({})", to.name(model.partition_key.name))
 }
 
-/// Returns the condition that the time to live of the item is not in the range `over` of expired
-/// times (epoch seconds).
+/// Returns the condition that the item has not expired. An item has expired if its time to live, in
+/// epoch seconds, is from `over[0]` to `over[1]`.
 pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> String {
     let [first, last] = over.map(|seconds| to.value(AttributeValue::N(seconds.to_string())));
     format!("NOT {} BETWEEN {first} AND {last}", to.name(expires))
 }
 
-/// Returns the condition that the item has not changed since the read. The condition compares the
-/// version of the item and its incarnation (the random id that each create stores).
+/// Returns the condition that the stored item still has the given `State`. The condition compares
+/// the version of the item and its incarnation (the random id that each create stores).
 ///
-/// For an item without a version or without write ids, the condition compares all attributes that
-/// the read returned. Each attribute that the read did not return, but that the Rust type or
-/// `written` names, must be absent.
+/// For an item without a version or without write ids, the condition compares all attributes of
+/// `image`, which a read of the item has returned. An attribute whose name is in `model.attributes`
+/// or in `written`, but not in `image`, must be absent from the stored item.
 pub(crate) fn unchanged<'a>(
     model: &'a Model,
     State { revision, image }: &'a State,
@@ -71,8 +72,8 @@ pub(crate) fn unchanged<'a>(
     terms.finish()
 }
 
-/// The order of the names is fixed, because a retry with the same ClientRequestToken must have the
-/// same text.
+/// The `BTreeSet` fixes the order of the terms, because a retry with the same ClientRequestToken
+/// must have the same text.
 fn same_content<'a>(
     model: &'a Model,
     image: &'a Item,

@@ -1,8 +1,8 @@
 //! Evaluates conditions on an item, as DynamoDB does.
 //!
 //! After a refusal, DynamoDB returns the item that made the condition false, but does not name the
-//! part of the condition that was false. To choose the error, the library evaluates each part of
-//! the condition on the returned item.
+//! part of the condition that was false. To find the false part, the library evaluates each part of
+//! the condition on the item that DynamoDB returned.
 
 use std::{cmp::Ordering, collections::BTreeSet};
 

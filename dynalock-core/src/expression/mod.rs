@@ -38,10 +38,11 @@ pub(crate) struct Placeholders {
     names: Vec<String>,
     map_keys: Vec<String>,
     values: Vec<AttributeValue>,
-    /// `true` if the expressions show `[..]` instead of map keys, which are user data.
+    /// If `hides_keys` is `true`, `[..]` replaces each map key in the expression, because map keys
+    /// are user data.
     hides_keys: bool,
-    /// The number of name placeholders and the number of value placeholders in the earlier
-    /// expressions of the request.
+    /// The first free number for a name placeholder, and the first free number for a value
+    /// placeholder. The earlier expressions of the request use all smaller numbers.
     before: (usize, usize),
 }
 
@@ -146,8 +147,9 @@ fn push_placeholder(sign: &str, index: usize, text: &mut String) {
     write_digits(index, text).expect("a string takes any text");
 }
 
-/// Writes the number of a placeholder in base 36. With decimal numbers, an expression of 4 KB
-/// (DynamoDB's maximum) would have room for about 20 % fewer attributes.
+/// Writes the number of a placeholder in base 36. With decimal placeholder numbers, for example
+/// `#100`, an expression of 4 KB (DynamoDB's maximum) would have room for about 20 % fewer
+/// attributes.
 fn write_digits(number: usize, to: &mut impl fmt::Write) -> fmt::Result {
     const DIGITS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
     if number >= DIGITS.len() {
@@ -215,7 +217,7 @@ impl Joined {
         self.text.push(')');
     }
 
-    /// `pair` writes a term without the slower `fmt`.
+    /// `pair` copies strings, which is faster than the formatting of `fmt::Arguments`.
     fn pair(&mut self, before: &str, name: Name, between: &str, Value(value): Value) {
         self.separate();
         self.text.push_str(before);

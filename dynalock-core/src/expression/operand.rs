@@ -18,7 +18,7 @@ use crate::key::KeyAttribute;
     note = "an `Option<V>` takes a `V` too, a `String` a `&str`; an `Opaque` attribute, which `#[serde(with)]` writes, takes no value: it only `exists` or is `absent`"
 )]
 pub trait AsOperand<V> {
-    /// Returns the operand as a value that serde encodes like the stored attribute.
+    /// Returns the operand as a value that serde writes in the same form as the stored attribute.
     fn as_operand(&self) -> impl Serialize;
 }
 
@@ -46,17 +46,17 @@ impl<V: Serialize> AsOperand<Option<V>> for &V {
     }
 }
 
-/// The types of bounds with which a condition can compare an attribute of type `V` by order, for
-/// example in `lt`. Strings, numbers and bytes have an order, and DynamoDB stores each
-/// [`KeyAttribute`] as a string, a number or bytes. An attribute of type `Option<V>` accepts each
-/// bound that an attribute of type `V` accepts.
+/// The types of bounds (operands of `lt`, `le`, `gt`, `ge` and `between`) that a condition accepts
+/// for an attribute of type `V`. Strings, numbers and bytes have an order, and DynamoDB stores each
+/// [`KeyAttribute`] as a string, a number or bytes. For an attribute of type `Option<V>`, a
+/// condition accepts the same types of bounds as for an attribute of type `V`.
 #[diagnostic::on_unimplemented(
     message = "DynamoDB does not order an attribute of type `{V}` and `{Self}`",
     label = "neither less nor greater than `{V}`",
     note = "strings, numbers and bytes are ordered, an `Option` of one as what is in it; for a newtype of one derive `dynalock::KeyAttribute`, or implement `dynalock::condition::AsBound` if it cannot be a key"
 )]
 pub trait AsBound<V> {
-    /// Returns the operand as a value that serde encodes like the stored attribute.
+    /// Returns the bound as a value that serde writes in the same form as the stored attribute.
     fn as_bound(&self) -> impl Serialize;
 }
 
@@ -113,7 +113,7 @@ impl<V, O: AsBound<V>> AsBound<Option<V>> for O {
     note = "strings and bytes have a beginning; for a newtype of one of them implement `dynalock::condition::AsPrefix`"
 )]
 pub trait AsPrefix<V> {
-    /// Returns a value that serde writes as a string or as bytes.
+    /// Returns the prefix as a value that serde writes as a string or as bytes.
     fn as_prefix(&self) -> impl Serialize;
 }
 
@@ -135,7 +135,8 @@ impl<V, P: AsPrefix<V>> AsPrefix<Option<V>> for P {
     note = "a string contains strings, a list or a set its elements; for a newtype of one of them implement `dynalock::condition::AsPart`"
 )]
 pub trait AsPart<V> {
-    /// Returns a value that serde encodes like a stored substring or a stored element.
+    /// Returns the part as a value that serde writes as a string for a string attribute, and in the
+    /// same form as the stored elements for a list or a set.
     fn as_part(&self) -> impl Serialize;
 }
 

@@ -167,8 +167,9 @@ impl<T> PatchContent<T> {
         self.changes.iter().map(size).sum()
     }
 
-    /// Returns the indexes of the changes that replace a null in `item`. DynamoDB refuses the usual
-    /// request for an item with a null, so a second request replaces the null.
+    /// Returns the indexes of the changes that replace a null in `item`. The first request of a
+    /// patch has a condition that is false for a stored null, so a second request replaces the
+    /// null.
     pub(crate) fn nulls(&self, item: &Item) -> Vec<usize> {
         let is_null = |change: &PatchChange| {
             change.path.find(item).is_some_and(AttributeValue::is_null) && change.value_over_null().is_some()
@@ -188,13 +189,13 @@ impl<T> PatchContent<T> {
         Ok(texts)
     }
 
-    /// The returned text is the path of the first change that the item does not allow.
+    /// Returns the path of the first change that the item does not allow, with the reason.
     pub(crate) fn fault(&self, item: &Item) -> Option<(String, PatchFault)> {
         self.changes.iter().find_map(|change| change.fault(item).map(|fault| (change.path.to_string(), fault)))
     }
 
-    /// [`fault`](Self::fault) must have allowed the changes. The only possible error is a sum with
-    /// more digits than DynamoDB stores.
+    /// Applies the changes to `item`, for which [`fault`](Self::fault) must return `None`. `apply`
+    /// fails only if a sum has more digits than DynamoDB stores.
     pub(crate) fn apply(&self, item: &mut Item) -> Result<(), (String, PatchFault)> {
         // DynamoDB evaluates all changes of an update on the state of the item before the update.
         let after = self.changes.iter().map(|change| {

@@ -52,16 +52,18 @@ macro_rules! patch_methods {
         }
 
         /// Adds the number `delta` to a stored number. The type of `delta` is `i128` for integers,
-        /// and `f64` for floats. If the attribute is missing, `add` adds `delta` to the serde
-        /// default of the field. For `add`, a missing `Option` without a serde default, a missing
-        /// map entry and a stored null count as zero.
+        /// and `f64` for floats. If the attribute is missing and the field has a serde default,
+        /// `add` adds `delta` to the default. Three values count as zero for `add`: a missing
+        /// attribute of an `Option` field without a serde default, a missing map entry, and a
+        /// stored null.
         ///
         /// If the sum would be outside the range of the field's type, the patch changes nothing,
-        /// and the call fails with [`Error::OutOfRange`](crate::Error::OutOfRange). If no stored
-        /// number could give a sum in the range, the library sends no request, and the call fails
-        /// with [`Error::InvalidPatch`](crate::Error::InvalidPatch). DynamoDB calculates with 38
-        /// digits. If a sum of floats needs more than 38 digits, the call may fail with
-        /// [`Error::Rejected`](crate::Error::Rejected).
+        /// and the call fails with [`Error::OutOfRange`](crate::Error::OutOfRange). If `delta` is
+        /// so large that every sum would be outside the range of the field's type, the library
+        /// sends no request, and the call fails with
+        /// [`Error::InvalidPatch`](crate::Error::InvalidPatch). DynamoDB calculates with a
+        /// precision of 38 digits. If a sum of floats needs more than 38 digits, the call may fail
+        /// with [`Error::Rejected`](crate::Error::Rejected).
         ///
         /// # Examples
         ///

@@ -11,8 +11,8 @@ use crate::{codec::Item, number};
 const TOO_PRECISE: &str = "the sum has more than 38 digits, and DynamoDB stores no more";
 
 impl PatchChange {
-    /// [`fault`](Self::fault) must have allowed the change. Returns `None` if the change removes
-    /// the value.
+    /// Returns the value after the change, or `None` if the change removes the value. For `item`,
+    /// [`fault`](Self::fault) must return `None`.
     pub(super) fn value_after(&self, item: &Item) -> Result<Option<AttributeValue>, PatchFault> {
         let stored = self.path.find(item);
         if let (true, Some(value)) = (stored.is_some_and(AttributeValue::is_null), self.value_over_null()) {
@@ -44,7 +44,7 @@ impl PatchChange {
     }
 }
 
-/// The two values are sets of the same type.
+/// `one` and `other` must be sets of the same type.
 fn united(one: &AttributeValue, other: &AttributeValue) -> AttributeValue {
     match (one, other) {
         (AttributeValue::Ss(one), AttributeValue::Ss(other)) => {
@@ -60,7 +60,7 @@ fn united(one: &AttributeValue, other: &AttributeValue) -> AttributeValue {
     }
 }
 
-/// The two values are sets of the same type.
+/// `set` and `gone` must be sets of the same type.
 fn without(set: &AttributeValue, gone: &AttributeValue) -> AttributeValue {
     match (set, gone) {
         (AttributeValue::Ss(set), AttributeValue::Ss(gone)) => {

@@ -25,7 +25,8 @@ pub enum Defaulted {}
 #[derive(Debug, Clone, Copy)]
 pub enum Fixed {}
 
-/// The roles of the attributes that a patch (a write of single attributes) can change.
+/// A role whose attributes a patch (a write of single attributes) can change: [`Required`] or
+/// [`Defaulted`].
 #[diagnostic::on_unimplemented(
     message = "a patch cannot change this attribute",
     label = "a key, a version, a kept time, or a field with `deserialize_with`",
@@ -34,7 +35,7 @@ pub enum Fixed {}
 )]
 pub trait Changeable: sealed::Sealed {}
 
-/// The roles of the attributes that a patch (a write of single attributes) can remove.
+/// A role whose attributes a patch (a write of single attributes) can remove: [`Defaulted`].
 #[diagnostic::on_unimplemented(
     message = "a patch cannot remove this attribute, because the struct cannot be read without it",
     label = "a required attribute",
@@ -49,7 +50,8 @@ impl Removable for Defaulted {}
 /// The role of an attribute: whether a patch (a write of single attributes) can change or remove
 /// the attribute.
 pub trait Role: sealed::Sealed {
-    /// The role of a nested value whose own role is `R`, inside an attribute whose role is `Self`.
+    /// The role of a value inside an attribute: the own role `R` of the value, or [`Fixed`] if the
+    /// attribute is [`Fixed`].
     type Inside<R>;
 }
 
@@ -95,8 +97,8 @@ impl<T, V, R> sealed::Sealed for Path<T, V, R> {}
 /// `a.address.at(Address::ATTR.city)`, `a.lines.index(0)` or `a.prices.key("eur")`. The value at
 /// the end of the path has the type `V`.
 ///
-/// `Path` and [`Attribute`] have the same methods for conditions. A patch accepts attributes and
-/// paths.
+/// `Path` and [`Attribute`] have the same methods for conditions. Each method that changes a value
+/// in a patch accepts an [`Attribute`] or a `Path`.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -118,14 +120,17 @@ pub struct Path<T, V, R = Required> {
     of: PhantomData<fn(T) -> R>,
 }
 
-/// The value from which a patch starts if the item does not have the attribute.
+/// The value from which `add`, `append`, `prepend` or `insert` starts if the item does not have the
+/// attribute.
 pub enum Missing<V> {
-    /// If the attribute is missing, DynamoDB refuses the patch, because the condition of the
-    /// request requires the attribute.
+    /// If the attribute is missing, DynamoDB refuses a patch with an `add`, `append`, `prepend` or
+    /// `insert` of the attribute.
     Refused,
-    /// If the attribute is missing, the patch starts from zero, or from an empty list.
+    /// If the attribute is missing, `add` starts from zero, `append` and `prepend` start from an
+    /// empty list, and `insert` starts from an empty set.
     Empty,
-    /// If the attribute is missing, the patch starts from the serde default of the field.
+    /// If the attribute is missing, `add`, `append` and `prepend` start from the serde default of
+    /// the field.
     Default(fn() -> V),
 }
 
@@ -401,8 +406,8 @@ impl DocumentPath {
         })
     }
 
-    /// Returns one path for each alias of each field on the path. Each returned path ends at the
-    /// alias.
+    /// Returns one path for each alias of each field on the path. A returned path consists of the
+    /// steps before the field, and of the alias of the field.
     pub(super) fn aliases(&self) -> Vec<Self> {
         let inner = self.steps.iter().enumerate().filter_map(|(index, step)| match step {
             Step::Field(field) => Some((index + 1, field)),
@@ -420,8 +425,8 @@ impl DocumentPath {
         matches!(self.steps.last(), Some(Step::Index(_)))
     }
 
-    /// The returned path ends at the given step, which has the name `alias`. Step 0 is the name of
-    /// the attribute.
+    /// Returns the steps before `step`, followed by the field `alias`. Step 0 is the top-level
+    /// attribute of the path.
     fn with_alias(&self, step: usize, alias: &'static str) -> Self {
         let alias = FieldName { name: alias, aliases: &[] };
         match step.checked_sub(1) {

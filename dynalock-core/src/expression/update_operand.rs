@@ -70,16 +70,15 @@ pub trait SetElement<S> {
 #[derive(Debug, Clone)]
 pub struct Sum {
     pub(super) delta: AttributeValue,
-    /// The least and the greatest stored number whose sum with the delta is in the range of the
-    /// attribute's type. `range` is `None` if the attribute's type can store no sum of a stored
-    /// number and the delta.
+    /// The least and the greatest stored number to which a patch can add `delta` without leaving
+    /// the range of the attribute's type. `range` is `None` if, for every number of the attribute's
+    /// type, the sum with `delta` is outside the range of the type.
     pub(super) range: Option<(AttributeValue, AttributeValue)>,
-    /// For a missing attribute, the start value of the addition, and the sum of the start value and
-    /// the delta. `start` is `None` if the start value plus the delta is outside the range of the
-    /// attribute's type.
+    /// The number that a missing attribute counts as, and the sum of this number and `delta`.
+    /// `start` is `None` if the sum with `delta` is outside the range of the attribute's type.
     pub(super) start: Option<(AttributeValue, AttributeValue)>,
-    /// The value that replaces a stored null: the sum of zero and the delta. `from_null` is `None`
-    /// if zero plus the delta is outside the range of the attribute's type.
+    /// The number that replaces a stored null: zero plus `delta`. `from_null` is `None` if `delta`
+    /// is outside the range of the attribute's type.
     pub(super) from_null: Option<AttributeValue>,
 }
 
@@ -89,7 +88,7 @@ pub(super) mod sealed {
     pub trait Addition<D>: Sized {
         fn zero() -> Self;
 
-        /// If the attribute is missing, the addition starts from `self`.
+        /// `self` is the number that a missing attribute counts as.
         fn add(self, delta: D) -> Option<Sum>;
     }
 

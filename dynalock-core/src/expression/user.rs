@@ -81,8 +81,8 @@ impl<T> Condition<T> {
         }
     }
 
-    /// A condition with `OR` already has parentheses, so the caller can join the text to other
-    /// conditions by `AND`. DynamoDB refuses doubled parentheses.
+    /// The returned text has parentheses around each `OR`, so the caller of `render` can join the
+    /// text to other conditions by `AND`. DynamoDB refuses doubled parentheses.
     pub(crate) fn render(&self, table: &Arc<str>, to: &mut Placeholders) -> Result<String, Error> {
         self.test.render(to).map_err(|ConditionFault { attribute, source }| {
             Error::Encode(CodecError::new(Arc::clone(table), source.clone().in_field(&attribute.to_string())))

@@ -1,20 +1,21 @@
 use std::time::Duration;
 
 /// Exponential backoff with equal jitter, as in the article "Exponential Backoff and Jitter" of the
-/// AWS Architecture Blog (2015). Each pause is a random time between one half of a time window and
-/// the whole window. The time window doubles with each further failed request.
+/// AWS Architecture Blog (2015). The length of each pause is random: at least one half of a
+/// maximum, and at most the maximum. The maximum of a pause doubles with each further failed
+/// request, up to a fixed limit.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
     failures: u32,
 }
 
 impl Backoff {
-    /// The usual length of the time window for the first pause.
+    /// The maximum of the first pause, unless the caller of `next` passes another maximum.
     pub(crate) const FIRST: Duration = Duration::from_millis(25);
 
     const LONGEST: Duration = Duration::from_secs(1);
 
-    /// `first` is the length of the time window for the first pause.
+    /// `first` is the maximum of the first pause.
     pub(crate) fn next(&mut self, first: Duration, rng: &mut fastrand::Rng) -> Duration {
         self.next_up_to(Self::LONGEST, first, rng)
     }

@@ -34,7 +34,8 @@ pub(crate) struct Connection {
     pub(super) retry_budget: RetryBudget,
     pub(super) round_trip: RoundTrip,
     pub(super) contenders: Contenders,
-    /// The lock rows with a running background task that removes the queue entry of an ended call.
+    /// The lock rows on which background tasks work. Each background task removes the entry of an
+    /// ended call from the queue of a lock.
     pub(crate) abandoned: PendingWork,
     /// The connection of the repository and the connection of the heartbeat thread share
     /// `local_waiters`.
@@ -44,8 +45,8 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Switches off the retries of the SDK. With retries by the SDK, a success whose reply was lost
-    /// could look like a conflict.
+    /// Switches off the retries of the SDK. If the SDK repeated a write after a lost reply, the
+    /// write could conflict with its own first attempt.
     pub(crate) fn over(client: &Client) -> Self {
         let mut config = client
             .config()
@@ -102,7 +103,8 @@ impl Connection {
 pub(super) struct RoundTrip(AtomicU64);
 
 impl RoundTrip {
-    /// Pauses are multiples of the round trip time, so the round trip time must not be zero.
+    /// The sleeps after conflicts are multiples of the round trip time, so the round trip time must
+    /// not be zero.
     const LEAST: Duration = Duration::from_millis(1);
 
     pub(super) fn get(&self) -> Duration {
@@ -162,8 +164,9 @@ impl Intercept for Passage {
         Ok(())
     }
 
-    /// From a successful response without a body, the SDK would conclude that a write was applied
-    /// or that an item is missing.
+    /// `read_after_deserialization` returns an error for a successful response without a body.
+    /// Without this error, the SDK would treat an empty body as an applied write or as a missing
+    /// item.
     fn read_after_deserialization(
         &self,
         context: &AfterDeserializationInterceptorContextRef<'_>,

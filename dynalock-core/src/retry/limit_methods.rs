@@ -1,5 +1,6 @@
 /// Implements the methods that set the [`Limits`](crate::retry::Limits) of a call, for one builder.
-/// A macro call names the `Limits` of the builder, an example as for `setter!`, and the methods.
+/// The arguments of `limit_methods!` are the variable `self`, the `Limits` of the builder, an
+/// example for `setter!`, and the names of the methods.
 macro_rules! limit_methods {
     ($this:ident, $limits:tt, $example:tt, $($(#[$more:meta])* $method:ident;)+) => {
         $($crate::retry::limit_methods!(@$method $this $limits $example $(#[$more])*);)+
@@ -14,9 +15,9 @@ macro_rules! limit_methods {
     };
     (@attempts $this:ident $limits:tt $example:tt $(#[$more:meta])*) => {
         setter! { $this, $limits, $example,
-            /// Limits the number of requests that a call sends. Successful reads do not count
-            /// towards the limit. Without a limit, the library repeats requests until the deadline.
-            /// With `attempts(0)`, a call fails with
+            /// Limits the number of requests that a call sends. Successful reads do not count as
+            /// attempts. If the caller does not set `attempts`, the library repeats failed requests
+            /// until the deadline. With `attempts(0)`, a call fails with
             /// [`Error::InvalidSetting`](crate::Error::InvalidSetting).
             $(#[$more])*
             ".attempts(10)" fn attempts(attempts: u32) { attempts = Some(attempts) }
@@ -29,8 +30,9 @@ macro_rules! limit_methods {
             /// the [module `cost`](crate::cost) describes. If a request would exceed the budget,
             /// the library does not send the request, and the call fails with
             /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). For a call with a budget,
-            /// the library measures the consumed capacity even if no repository is metered. Without
-            /// a budget, a call may consume any number of capacity units.
+            /// the library counts the consumed units even if the program has not called
+            /// [`metered`](crate::Repository::metered). Without a budget, a call may consume any
+            /// number of capacity units.
             $(#[$more])*
             ".budget(100)" fn budget(units: u64) { budget = Some(units) }
         }

@@ -7,8 +7,9 @@ use tokio::sync::watch;
 
 use crate::{clock::Instant, codec::Item};
 
-/// The calls of one `Locks` or repository, and of its clones, that wait for changes of lock rows. The
-/// key of the map consists of the table and the key of the row.
+/// The calls that wait for locks of one `Locks` or repository and its clones. The map has one entry
+/// for each awaited lock row, under a text that contains the table name and the key of the lock
+/// row.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LocalWaiters(Arc<Mutex<HashMap<String, watch::Sender<AwaitedRow>>>>);
 
@@ -16,14 +17,14 @@ pub(crate) struct LocalWaiters(Arc<Mutex<HashMap<String, watch::Sender<AwaitedRo
 struct AwaitedRow {
     /// The owner texts of the waiting calls, in the order in which the calls began to wait.
     waiters: VecDeque<Arc<str>>,
-    /// The owner text of the call that most recently stopped waiting, because this call may hold
-    /// the lock.
+    /// The owner text of the call that most recently stopped waiting for the lock. A call also
+    /// stops waiting when the call has acquired the lock.
     left: Option<Arc<str>>,
     seen: Option<SeenRow>,
-    /// The fence of the lock when a caller of this process last released the lock.
+    /// The fence of the most recent lease on the lock that this process has released.
     last_fence: u64,
-    /// The number of consecutive releases by this process since the last release with the source
-    /// `RemovalForOthers`.
+    /// The number of consecutive releases of the lock by this process. A release with the source
+    /// `RemovalForOthers` resets the number to zero.
     releases: u32,
 }
 
@@ -38,12 +39,13 @@ pub(crate) struct SeenRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowSource {
     EventualRead,
-    /// The row comes from a consistent read, or from a write that DynamoDB refused.
+    /// A consistent read has returned the lock row, or DynamoDB has returned the lock row with the
+    /// refusal of a write.
     ConsistentRead,
     /// A write has removed the previous holder of the lock.
     Removal,
-    /// A write has removed the previous holder, but the waiters of this process let a waiter of
-    /// another process acquire the lock first.
+    /// A write has removed the previous holder of the lock. The waiters of this process send no
+    /// attempt to acquire the lock, so that a waiter of another process can acquire the lock.
     RemovalForOthers,
 }
 
@@ -53,7 +55,7 @@ pub(crate) struct LocalWaiter {
     key: String,
     owner: Arc<str>,
     row: watch::Receiver<AwaitedRow>,
-    /// The call ignores the answers to requests that were sent before the time `since`.
+    /// The waiting call ignores lock rows from requests that were sent before `since`.
     since: Instant,
 }
 
@@ -73,7 +75,8 @@ impl LocalWaiters {
         self.change(table, key, |row| row.seen = Some(seen()));
     }
 
-    /// Shares the row of a lock without a queue after a release by this process.
+    /// Passes a lock row to the calls that wait for the lock, after a release by this process.
+    /// `share_release` is only for locks without a fair queue.
     pub(crate) fn share_release(&self, table: &str, key: &Item, fence: u64, seen: impl FnOnce() -> SeenRow) {
         const MOST_RELEASES: u32 = 4;
         self.change(table, key, |row| {
@@ -117,7 +120,8 @@ impl LocalWaiter {
         self.row.borrow().waiters.front() == Some(&self.owner)
     }
 
-    /// Returns `true` if this process would send the release of a lock that `owner` holds.
+    /// Returns `true` if `owner` is the owner text of a waiting call in this process, or of the
+    /// call that most recently stopped waiting for the lock.
     pub(crate) fn is_local(&self, owner: &str) -> bool {
         let row = self.row.borrow();
         row.left.iter().chain(&row.waiters).any(|local| **local == *owner)
@@ -135,8 +139,8 @@ impl LocalWaiter {
         self.owner.clone_from(owner);
     }
 
-    /// After `share`, the call ignores the answers to requests that were sent before the request
-    /// for the shared row.
+    /// Passes the lock row `seen` to the other calls that wait for the lock. After `share`, the
+    /// waiter ignores lock rows from requests that were sent before the request for `seen`.
     pub(crate) fn share(&mut self, seen: &SeenRow) {
         self.since = seen.sent;
         let is_alone = self.row.borrow().waiters.len() < 2;

@@ -61,8 +61,8 @@ impl Limits {
         }
     }
 
-    /// After a lost reply, DynamoDB may take 5 seconds to report the outcome of a transaction. The
-    /// deadline of a transaction is therefore longer than the deadline of a write of one item.
+    /// The deadline of a transaction is longer than the deadline of a write of one item, because
+    /// DynamoDB may take 5 seconds to report the outcome of a transaction after a lost reply.
     pub(crate) fn of_transaction() -> Self {
         Self { deadline: Duration::from_secs(10), ..Self::default() }
     }

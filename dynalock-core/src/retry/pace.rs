@@ -2,58 +2,64 @@ use std::{sync::Arc, time::Duration};
 
 /// The reaction of a read-modify-write call to conflicts: immediate attempts and sleeps.
 ///
-/// After each of its first conflicts, a call makes the next attempt immediately. An immediate
-/// attempt starts from the item that DynamoDB returned with the conflict. After several immediate
-/// attempts, the call sleeps, and then reads the item again for the next attempt. A call that has
-/// waited longer than other calls has a better chance to write first, for two reasons:
+/// With `Latency` or `Balanced`, a call makes the next attempt immediately after each of its first
+/// conflicts. An immediate attempt starts from the item that DynamoDB returned with the conflict.
+/// After several immediate attempts, the call sleeps, and then reads the item again for the next
+/// attempt. With `Economy`, a call sleeps after each conflict. With `Latency` or `Balanced`, a call
+/// that has waited for a long time has a better chance to write first than a new call, for two
+/// reasons:
 ///
-/// - After its first sleep, a call has four times as many immediate attempts before each further
+/// - A call makes four times as many immediate attempts between two sleeps as before its first
 ///   sleep.
-/// - The length of a sleep is a random part of a time window. The time window has the length `12 ×
-///   n² / t` round trips, but at least 1 and at most 40 round trips. In `12 × n² / t`, `t` is the
-///   time since the start of the call, in round trips. In `12 × n² / t`, `n` is the number of
-///   running calls that have slept after a conflict, in a repository and all clones of the
-///   repository. Every sleep ends early enough for another attempt before the deadline.
+/// - The longer a call has been running, the shorter are its sleeps. The length of each sleep is
+///   random, and is at most `12 × n² / t`. The length of a sleep and the time `t` are measured in
+///   average round trip times between the client and DynamoDB. In a call of `transact`, a round
+///   trip also includes the average run time of the closure. In `12 × n² / t`, `t` is the time
+///   since the start of the call, and `n` is the number of running calls of the repository and its
+///   clones that have slept after a conflict. The maximum length of a sleep is never less than one
+///   round trip time, and never more than 40 round trip times. Every sleep ends early enough for
+///   another attempt before the deadline of the call.
 ///
-/// The constants in the formula of the time window come from a simulation, in which four processes
-/// write to one item. A process does not know the number of calls in other processes. A burst of 32
-/// calls in 32 processes uses twice as many write units as a burst of 32 calls in four processes.
+/// The constants in `12 × n² / t` come from a simulation in which four processes write to one item.
+/// The number `n` does not include the calls of other processes. If 32 calls start at the same time
+/// on one item, the calls use twice as many write units in 32 processes as in four processes.
 ///
-/// If many callers write one item, about one write per round trip succeeds. If callers start more
-/// than one call per round trip on one item, for longer than the deadline of a call, some calls
-/// fail. With a longer deadline, or with fewer writers per item, fewer calls fail at their
-/// deadlines.
+/// If many callers write one item, about one write succeeds in each round trip time between the
+/// client and DynamoDB. If callers start more than one call per round trip time on one item, the
+/// calls wait longer and longer, and each call that reaches its deadline fails. With a longer
+/// deadline, or with fewer writers per item, fewer calls fail at their deadlines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Pace {
     /// With `Latency`, a call has six immediate attempts before its first sleep. Of all paces,
-    /// `Latency` has the shortest delay if an item has only a few writers, and causes the most
-    /// refused writes.
+    /// `Latency` has the shortest delay for an item with only a few writers. Of all paces,
+    /// `Latency` also causes the most refused writes.
     Latency,
     /// With `Balanced`, the number of immediate attempts of a call before its first sleep depends
     /// on the size of the item. With `Balanced`, a call has three immediate attempts for an item up
     /// to 1 KB, two for an item up to 4 KB, and one for a larger item.
     #[default]
     Balanced,
-    /// With `Economy`, a call has no immediate attempt. The length of a sleep is a random part of a
-    /// time window. The time window starts at ten round trips, and doubles with each sleep up to
-    /// two hundred round trips. Of all paces, `Economy` uses the fewest write units. With
-    /// `Economy`, a call that has waited longer than other calls has no better chance to write
-    /// first.
+    /// With `Economy`, a call sleeps after each conflict for a random time. The maximum of this
+    /// time is ten round trip times between the client and DynamoDB for the first sleep, and
+    /// doubles with each further sleep of the call, up to two hundred round trip times. Of all
+    /// paces, `Economy` uses the fewest write units. With `Economy`, an old call has no better
+    /// chance to write first than a new call.
     Economy,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
     pub(super) age: Duration,
-    /// The smoothed duration of one attempt of the call.
+    /// The average round trip time to DynamoDB, plus the average run time of the closure in a call
+    /// of `transact`.
     pub(super) round_trip: Duration,
     /// The longest sleep that leaves time for another attempt before the deadline.
     pub(super) longest: Duration,
 }
 
-/// The reference count is the number of running calls of a connection that have slept after a
-/// conflict, plus one for the connection.
+/// Counts the running calls that have slept after a conflict: each of these calls holds a clone of
+/// the `Arc`. The connection holds one more clone, which `count` subtracts.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Contenders(Arc<()>);
 
@@ -132,7 +138,7 @@ fn window(times: Times, contenders: u32) -> Duration {
     round_trip.mul_f64((12.0 * f64::from(contenders).powi(2) / turns).clamp(1.0, 40.0))
 }
 
-/// One millisecond is the resolution of the timer.
+/// The timer of tokio has a resolution of one millisecond.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::codec::Item;
 /// The table and the key of a lock's row.
 pub(crate) type RowId = (Arc<str>, Item);
 
-/// A lock row is in the list once for each background task that works on the row.
+/// `PendingWork` contains the id of a lock row once for each background task that works on the row.
 #[derive(Debug, Default)]
 pub(crate) struct PendingWork(watch::Sender<Vec<RowId>>);
 

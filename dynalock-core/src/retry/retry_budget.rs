@@ -1,10 +1,10 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// A token bucket for retries. A retry after a throttled request or a lost reply takes one token
-/// from the bucket, and an answered request returns half a token. The bucket does not become empty
-/// if at most one third of all requests is lost. When the bucket is empty, the client sends only
-/// the first attempt of each request. A retry after a conflict takes no token, because a conflict
-/// shows that DynamoDB works.
+/// from the bucket, and an answered request returns half a token. If DynamoDB answers at least two
+/// thirds of all requests, the bucket of retry tokens does not become empty. When the bucket of
+/// retry tokens is empty, the client sends only the first attempt of each request. A retry after a
+/// conflict takes no token, because a conflict shows that DynamoDB works.
 #[derive(Debug)]
 pub(crate) struct RetryBudget(AtomicI64);
 

@@ -11,12 +11,12 @@ use tokio::{
 
 use super::Connection;
 
-/// The thread ends when the last lock that uses the thread is dropped.
+/// The heartbeat thread ends when the last lock that uses the thread is dropped.
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub(crate) runtime: Handle,
     pub(crate) connection: Arc<Connection>,
-    /// A drop of the sender ends the thread.
+    /// The heartbeat thread ends when `_alive` is dropped.
     _alive: oneshot::Sender<()>,
 }
 

@@ -179,7 +179,8 @@ where
     in_span(span, operation, table, work, failure)
 }
 
-/// The telemetry of `work` belongs to the current call.
+/// Runs `work` in the span of the current call, and counts the requests of `work` for the current
+/// call.
 pub(crate) fn continued<F: Future>(work: F) -> impl Future<Output = F::Output> {
     match current() {
         None => Either::Left(work),
@@ -259,7 +260,7 @@ impl Call {
         }
     }
 
-    /// Returns an empty text if no table is known.
+    /// Returns the names of the tables of the call, or an empty text if no table is known.
     pub(super) fn table(&self) -> Arc<str> {
         self.table.get().cloned().unwrap_or_default()
     }

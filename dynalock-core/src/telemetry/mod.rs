@@ -1,5 +1,6 @@
-//! If a call moves a part of its work to another task, the part runs in [`continued`]. Background
-//! tasks run in [`detached`] or [`in_lease`].
+//! The telemetry of calls, requests and leases: spans, events and metrics. [`continued`] runs the
+//! part of a call that the library moves to another task. [`detached`] and [`in_lease`] run
+//! background tasks.
 //!
 //! Spans and events never contain the attributes of an item. The error text in a DEBUG event may
 //! contain the name of a lock, or the key of an item whose type has `#[dynalock(show_key)]`.

@@ -21,8 +21,8 @@ use crate::{
     random, telemetry,
 };
 
-/// DynamoDB remembers a ClientRequestToken for ten minutes. A request that the call sends may
-/// arrive late at DynamoDB, so `TOKEN_LIFE` is one minute shorter.
+/// `TOKEN_LIFE` is one minute shorter than the ten minutes for which DynamoDB remembers a
+/// ClientRequestToken, because a repeated request may arrive late at DynamoDB.
 const TOKEN_LIFE: Duration = Duration::from_mins(9);
 
 /// The longest pause of a unit of work (a call of `transact`) after a `TransactionConflict`.
@@ -124,7 +124,7 @@ impl Attempts {
         self.count = attempts + self.unsent;
     }
 
-    /// The number of pauses does not include the sleeps after conflicts.
+    /// Returns the number of pauses after failed requests, without the sleeps after conflicts.
     pub(crate) fn pauses(&self) -> u32 {
         self.pauses
     }
@@ -133,7 +133,7 @@ impl Attempts {
         &mut self.rng
     }
 
-    /// The request must be safe to repeat.
+    /// `repeat` may send `request` several times, so `request` must be idempotent.
     pub(crate) async fn repeat<O, F>(&mut self, table: &Arc<str>, request: impl FnMut() -> F) -> Result<O, Error>
     where
         F: Future<Output = Result<O, Failure>>,
@@ -202,8 +202,8 @@ impl Attempts {
         self.attempt_of(1, request).await
     }
 
-    /// The timeout doubles after each attempt without an answer, because each attempt may have to
-    /// fetch credentials and to open a connection.
+    /// The timeout doubles after each attempt without an answer. With a constant timeout, a slow
+    /// credentials provider or a slow connection could make every attempt fail.
     pub(crate) async fn attempt_of<O>(
         &mut self,
         items: usize,
@@ -266,7 +266,7 @@ impl Attempts {
         context.reads_are_exempt |= !is_read && matches!(ended, CostOutcome::Lost | CostOutcome::Answered);
     }
 
-    /// Returns an error if the failure ends the call.
+    /// Sleeps before the next attempt, or returns an error if `failure` ends the call.
     pub(crate) async fn pause(&mut self, table: &Arc<str>, failure: Failure) -> Result<(), Error> {
         // `Contention` and `InProgress` do not show an overload of DynamoDB, so the retry takes no
         // token from the retry budget.

@@ -30,7 +30,7 @@ impl Attempts {
         Ok(item)
     }
 
-    /// Returns the items that exist, in any order.
+    /// Returns the stored items under `keys`, in any order.
     pub(crate) async fn read_many(&mut self, table: &Arc<str>, keys: Vec<Item>) -> Result<Vec<Item>, Error> {
         let client = self.connection.client.clone();
         let mut items = Vec::with_capacity(keys.len());
