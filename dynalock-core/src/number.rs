@@ -109,8 +109,8 @@ impl Normal {
         Some(if self.negative { -magnitude } else { magnitude })
     }
 
-    /// Compares the absolute values. Digits without leading and trailing zeros can be compared as
-    /// text if both numbers have the same number of places.
+    /// Compares the absolute values. If the first digits of two numbers have the same place value,
+    /// like the first digits of `12` and `15.5`, the comparison of the digits as text is correct.
     fn magnitude(&self, other: &Self) -> Ordering {
         let places = |number: &Self| {
             let length = i64::try_from(number.digits.len()).unwrap_or(i64::MAX);

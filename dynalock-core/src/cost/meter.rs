@@ -51,8 +51,8 @@ pub struct CostReport {
     /// The number of calls that have consumed capacity. A heartbeat of a lock does not count as a
     /// call. Each item of a `create_many`, an `update_many` or a `delete_many` counts as one call.
     pub calls: u64,
-    /// The costs of up to 1,000 of the most expensive keys, in descending order. In the comparison
-    /// of costs, a write unit counts five times as much as a read unit.
+    /// The most expensive keys, at most 1,000, in descending order of their costs. For the order of
+    /// the keys, a write unit counts as five read units.
     pub keys: Vec<KeyCost>,
     /// The costs of all requests for keys that are not in `keys`, and the costs of queries and
     /// scans.

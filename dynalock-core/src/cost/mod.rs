@@ -331,7 +331,7 @@ impl Cost {
         } += capacity;
     }
 
-    /// A write unit counts five times as much as a read unit.
+    /// Returns the capacity in read units, where a write unit counts as five read units.
     fn price(&self) -> Units {
         let Capacity { read, write } = self.total();
         read + write.times(5)

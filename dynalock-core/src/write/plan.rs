@@ -65,8 +65,8 @@ impl Plan {
         Self { next: Some(next), ..self }
     }
 
-    /// Returns the positions of the writes in a transaction, if the write of the item has the index
-    /// `first`.
+    /// Returns the indexes of the plan's writes among all writes of a transaction. `first` is the
+    /// index of the write of the item.
     pub(super) fn position(&self, first: usize) -> WritePosition {
         let lease = self.companion.is_some().then_some(first + 1);
         WritePosition { write: first, lease, judged_at: self.judged_at }

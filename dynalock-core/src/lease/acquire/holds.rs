@@ -69,8 +69,8 @@ impl ObservedHolds {
     }
 
     /// Returns the pause of a waiter while another waiter of the process reads the lock's row for
-    /// both waiters. The returned pause is longer than the mean hold, and longer than the pause of
-    /// the reading waiter.
+    /// both waiters. The returned pause is longer than the mean time for which callers hold the
+    /// lock, and longer than the pause between two reads by the other waiter.
     pub(crate) fn pause_of_others(&self, place: WaiterPlace, now: Instant, round_trip: Duration) -> Range<Duration> {
         around(self.pause(place, now, round_trip).end.max(self.mean.unwrap_or_default()).saturating_mul(4))
     }

@@ -19,7 +19,7 @@ use crate::{
 pub(crate) enum Duplicate {
     Impossible,
     /// The request that removes the entry stores the entry's text in the row, so that DynamoDB
-    /// refuses the delayed duplicate.
+    /// refuses a delayed duplicate of the enter request.
     Possible,
 }
 
