@@ -89,8 +89,8 @@ pub enum Heartbeat {
     /// a `max_hold` is set. Do not use `Thread` in tests that pause tokio's clock, because the
     /// heartbeat thread ignores the paused clock.
     Thread,
-    /// The library sends no heartbeats in the background. Without another renewal, for example by
-    /// `extend`, the lock ends after its ttl.
+    /// The library sends no heartbeats in the background. If the holder does not renew the lock,
+    /// for example by `extend`, the lock ends after its ttl.
     Off,
 }
 

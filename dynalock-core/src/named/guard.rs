@@ -222,8 +222,8 @@ impl LockGuard {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `extend` at any time. A heartbeat that was sent before the
-    /// drop of the future may still renew the lease.
+    /// The caller may drop the future of `extend` at any time. A dropped call of `extend` may have
+    /// sent a heartbeat that still renews the lease.
     pub async fn extend(&self) -> Result<()> {
         observe("extend", self.table(), self.beat()).await
     }

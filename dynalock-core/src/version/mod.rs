@@ -36,8 +36,8 @@ impl Revision {
         self.version.unwrap_or(0)
     }
 
-    /// Returns `true` if the item has both a version and write ids. The version and the incarnation
-    /// (random id) identify the state only of a tracked item.
+    /// Returns `true` if the item has both a version and write ids. If one of the two is missing,
+    /// the version and the incarnation (random id) do not identify the state of the item.
     pub(crate) fn is_tracked(&self) -> bool {
         self.version.is_some() && self.ring.is_some()
     }
@@ -198,10 +198,11 @@ pub(crate) enum Verdict {
 /// 1. If the item contains the write id `id`, DynamoDB has applied an attempt of the write.
 /// 2. If no earlier attempt has an unknown outcome, the write has a conflict: another caller has
 ///    changed the item.
-/// 3. If the attempts had a ClientRequestToken, the refusal of the write proves that DynamoDB has
-///    applied no attempt so far. If the item can never return to the state that the write requires,
-///    the outcome is a conflict, because DynamoDB will refuse all delayed duplicates. If the item
-///    can return to the required state, the outcome of the write is unknown.
+/// 3. If the attempts had a ClientRequestToken, the refusal of the write proves that DynamoDB
+///    applied no attempt before the refusal. If the item can never return to the state that the
+///    write requires, the outcome is a conflict, because DynamoDB will refuse all delayed
+///    duplicates. If the item can return to the required state, the outcome of the write is
+///    unknown.
 /// 4. If the attempts had no ClientRequestToken, [`by_ids`] decides from the write ids in the item
 ///    whether DynamoDB has applied an attempt.
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {
@@ -251,10 +252,11 @@ fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
     was.ring.as_ref().filter(|read| was.is_tracked() && read.incarnation() == ring.incarnation())
 }
 
-/// Returns `true` if the item still contains the ids of all writes since the read. Each write adds
-/// its id at the front of `_writes`, and removes old ids only at the back. If `_writes` still
-/// contains the newest id that the read returned, `_writes` also contains all later ids. Returns
-/// `false` if the read found no ids, because no stored id shows which writes came after the read.
+/// Returns `true` if the item still contains the ids of all writes since the caller's read. Each
+/// write adds its id at the front of `_writes`, and removes old ids only at the back. If `_writes`
+/// still contains the newest id that the read returned, `_writes` also contains all later ids.
+/// Returns `false` if the read found no ids, because no stored id shows which writes came after the
+/// read.
 fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
     read.ids().next().is_some_and(|newest| now.ids().any(|held| held == newest))
 }

@@ -31,8 +31,8 @@ const JITTER: Duration = Duration::from_millis(10);
 
 struct Observed {
     record: LockRecord,
-    /// The time just after the waiter first received the current lease attributes. With a time
-    /// before the read, the waiter could take over the lease too early.
+    /// The time just after the waiter first received the current lease attributes. If `since` were
+    /// a time before the read, the waiter could take over the lease too early.
     since: Instant,
 }
 

@@ -196,7 +196,8 @@ impl<'a> Queued<'a> {
         Ok(())
     }
 
-    /// A waiting call renews the locks that the call already holds.
+    /// Waits until the call holds all of its locks. While the call waits for a lock, the call
+    /// renews the locks that it already holds.
     async fn wait_for_turns(
         &mut self,
         duplicate: Duplicate,

@@ -30,8 +30,9 @@ pub(crate) trait Intent: Send + Sync {
 
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error>;
 
-    /// Returns `true` if DynamoDB could apply two attempts of the write. Only a patch can be
-    /// applied twice, because only a patch changes the stored value without requiring a version.
+    /// Returns `true` if DynamoDB could apply two attempts of the write, and the second attempt
+    /// would change the item again. Only a patch changes the stored value without requiring a
+    /// version.
     fn is_relative(&self) -> bool {
         matches!(self.target().expected, Expected::Present)
     }
