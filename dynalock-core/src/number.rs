@@ -114,7 +114,7 @@ impl Normal {
     fn magnitude(&self, other: &Self) -> Ordering {
         let places = |number: &Self| {
             let length = i64::try_from(number.digits.len()).unwrap_or(i64::MAX);
-            // Zero has no places, and `None` is less than every `Some`.
+            // Zero has no first digit, and `None` is less than every `Some`.
             (!number.digits.is_empty()).then(|| length.saturating_add(number.exponent.into()))
         };
         places(self).cmp(&places(other)).then_with(|| self.digits.cmp(&other.digits))

@@ -72,8 +72,8 @@ pub(super) struct LeaseState {
 }
 
 /// A process adds `BEAT_STRIDE` to the heartbeat number of another process with the same lock
-/// token. No process sends 2^20 heartbeats within a ttl, so the sum is higher than the number of
-/// each delayed heartbeat of the other process.
+/// token. No process sends `BEAT_STRIDE` heartbeats within a ttl, so DynamoDB refuses the delayed
+/// heartbeats of the process with the lower heartbeat number.
 const BEAT_STRIDE: u64 = 1 << 20;
 
 impl GrantFields {

@@ -113,8 +113,8 @@ impl Grant {
                 self.lease().waiters = LockRecord::of(&self.row.layout, before.as_ref()).waiters();
                 Ok(BeatResult::Renewed)
             }
-            // The delete of the guard has probably deleted the row. Otherwise, the error of the delete
-            // reports the loss of the lease.
+            // The holder's own delete has probably deleted the row. If another caller has deleted
+            // the row, the error of the holder's delete reports the loss of the lease.
             Answered::Refused(None) if self.lease().ends == AfterWrite::Delete => {
                 Err(Error::Lost(self.lose(Lost::Released)))
             }

@@ -36,8 +36,8 @@ impl Revision {
         self.version.unwrap_or(0)
     }
 
-    /// Returns `true` if the item has both a version and write ids. If one of the two is missing,
-    /// the version and the incarnation (random id) do not identify the state of the item.
+    /// Returns `true` if the item has both a version and write ids. Without a version or without
+    /// write ids, the library must compare the content of the item to recognise a change.
     pub(crate) fn is_tracked(&self) -> bool {
         self.version.is_some() && self.ring.is_some()
     }

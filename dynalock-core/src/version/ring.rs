@@ -171,8 +171,9 @@ impl Ring {
         Self::of(self.incarnation(), time, iter::once(id.stored()).chain(kept))
     }
 
-    /// Returns `true` if the next write may remove old write ids. A caller can repeat a write with
-    /// its own token at any time, so an item with the id of such a write keeps all its write ids.
+    /// Returns `true` if the next write may remove old write ids. Returns `false` if `_writes`
+    /// contains the id of a write with a token of the caller, because the caller can repeat this
+    /// write at any time.
     fn has_rested(&self, now: u32) -> bool {
         // A stored time in the future comes from a wrong clock, and counts as recent.
         self.time().is_some_and(|time| now.saturating_sub(time) > REST) && !self.ids().any(StoredId::is_of_token)

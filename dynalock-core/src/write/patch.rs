@@ -44,7 +44,8 @@ pub(crate) struct PatchIntent<T> {
 }
 
 /// The properties of the stored item that change the update expression of the patch. The library
-/// learns the properties from the item that DynamoDB returns with a refusal.
+/// learns the properties from a read of the item, or from the item that DynamoDB returns with a
+/// refusal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SeenItem {
     /// The indexes of the patch's changes whose attributes are null in the stored item.

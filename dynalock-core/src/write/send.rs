@@ -22,9 +22,9 @@ use crate::{
 
 pub(crate) enum WriteResult<A, C = Option<Item>> {
     Applied(A),
-    /// DynamoDB has applied no attempt of the write, and will apply none later. If the field is an
-    /// `Option<Item>`, the field contains the item that made the condition false, or `None` if the
-    /// key had no item.
+    /// DynamoDB has applied no attempt of the write, and will apply none later. In a
+    /// `WriteResult<A>`, the field is the item that made the condition false, or `None` if the key
+    /// had no item.
     Conflict(C),
 }
 

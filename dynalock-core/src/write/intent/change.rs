@@ -163,7 +163,8 @@ impl<T: Versioned> IntentOf<T> {
     fn changed_times(&self) -> Vec<(Cow<'static, str>, AttributeValue)> {
         let named = |(name, value)| (Cow::Borrowed(name), value);
         match &self.change {
-            // The expired item contains the time of an earlier create.
+            // The expired item contains the times of an earlier create, so the write replaces all
+            // times.
             Change::Recreate(..) => self.times().attributes(T::MODEL).map(named).collect(),
             _ => updated_at(T::MODEL, self.at).into_iter().map(named).collect(),
         }
@@ -286,7 +287,7 @@ impl<T: Versioned> Intent for IntentOf<T> {
         match &self.change {
             Change::Create | Change::Replace(_) => return self.plan_put(stamp, clause),
             // A PutItem over an item that contains a lease could overwrite a newer fence with an
-            // older one.
+            // older fence.
             Change::Recreate(..) if T::MODEL.lock_in_item().is_none() => return self.plan_put(stamp, clause),
             Change::Delete(_) => return self.plan_delete(clause),
             Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) | Change::Recreate(..) => {}
@@ -322,8 +323,8 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
         self.change.basis().map(|basis| &basis.state)
     }
 
-    /// Changes a refused create, so that the next attempt overwrites an expired item, or requires
-    /// that the key has no item.
+    /// Changes a create, so that its next attempt overwrites an expired item, or requires that the
+    /// key has no item.
     fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error> {
         let creates = matches!(self.change, Change::Create | Change::Recreate(..));
         if !creates || stored.is_some_and(|item| !self.expiry.is_over(T::MODEL, item)) {

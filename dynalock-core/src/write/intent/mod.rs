@@ -81,8 +81,8 @@ impl Target<'_> {
 pub(crate) trait OwnedIntent: Intent {
     fn state(&self) -> Option<&State>;
 
-    /// Changes the write after a refusal, so that the next attempt fits the stored item. For
-    /// example, the next attempt of a create replaces an expired item.
+    /// Changes the write, so that its next attempt fits the stored item. For example, the next
+    /// attempt of a create replaces an expired item.
     fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error>;
 
     /// Returns the result of the write: a `Stored<T>`, or `()` for a delete or a patch. `next` is
@@ -94,7 +94,7 @@ pub(crate) trait OwnedIntent: Intent {
 #[must_use]
 pub(crate) enum Adapted {
     Yes,
-    /// The write is unchanged, so the next attempt would repeat the refused request.
+    /// The write is unchanged, so another attempt would send the same request.
     No,
 }
 
