@@ -216,7 +216,7 @@ impl Grant {
     }
 
     /// Returns `None` if the row `met` shows that the holder still has the lock. A loss that the
-    /// guard has recorded earlier takes precedence over the loss in the row.
+    /// guard has already recorded takes precedence over the loss that the row shows.
     pub(crate) fn lease_error(&self, met: Option<&Item>) -> Option<Error> {
         if let Some(lost) = self.guard().lost(self.row.layout, met) {
             let lost = if self.shows_own_release(met) { Lost::Released } else { lost };

@@ -14,7 +14,7 @@ pub enum Expiry {
     /// later than the stored end of the lease plus `max_skew`. A process that has just started can
     /// take over an expired lease by one request. While the clocks of all machines differ by at
     /// most `max_skew`, a lock never has two holders. If the clocks of two machines differ by more
-    /// than `max_skew`, two callers may believe that they hold the same lock. A system that checks
+    /// than `max_skew`, two callers may hold the same lock at the same time. A system that checks
     /// the fence can refuse the requests of the earlier holder even if two clocks differ by more
     /// than `max_skew`.
     Clock {
@@ -82,8 +82,8 @@ pub enum Heartbeat {
     /// gives no answers while the runtime that drives the connection is blocked. If a heartbeat
     /// gets no answer before the timeout of the request, the heartbeat thread repeats the heartbeat
     /// on another connection. The SDK clients of the program and of the heartbeat thread share one
-    /// credentials provider. If the credentials provider waits for the program's runtime, and this
-    /// runtime is blocked, the heartbeats are delayed as well.
+    /// credentials provider. If the credentials provider waits for the program's runtime, a blocked
+    /// runtime of the program delays the heartbeats.
     ///
     /// With `Thread`, a worker that makes no progress holds its lock until the process ends, unless
     /// a `max_hold` is set. Do not use `Thread` in tests that pause tokio's clock, because the

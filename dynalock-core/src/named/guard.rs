@@ -163,9 +163,9 @@ impl LockGuard {
     /// returns `None` if another caller or an operator removed the expired lease of the previous
     /// holder. For a lock from [`Locks::acquire_all`](crate::Locks::acquire_all),
     /// `acquired_after_crash` may also return `None` if the reply to the removal of the expired
-    /// lease was lost. If the reply to the acquire request was lost, a normal release by the
-    /// previous holder can look like a crash. If your program must notice every crash, store in
-    /// your data whether the work is finished.
+    /// lease was lost. If the reply to the acquire request was lost, `acquired_after_crash` may
+    /// return `Some` even if the previous holder has released the lock. If your program must notice
+    /// every crash, store in your data whether the work is finished.
     ///
     /// # Examples
     ///

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// A handle for the named locks in a DynamoDB table. The table contains only locks. A clone of
-/// `Locks` is cheap.
+/// `Locks` is cheap, because all clones share one SDK client.
 ///
 /// A lock is a lease: the lock ends after its ttl unless the holder renews the lock. A background
 /// task renews the lease while the lock is held. If the holder crashes, the lease expires. The
@@ -177,8 +177,8 @@ impl Locks {
         ///
         /// If several calls of one process wait for the same lock, one of the calls reads the row
         /// of the lock for all of the calls. If the holder is in the same process as the waiters, a
-        /// release of the lock wakes the next waiter, so the waiters rarely read the row of the
-        /// lock.
+        /// release of the lock wakes the next waiter, so the waiters read the row of the lock less
+        /// often.
         ///
         /// If the row of the lock is smaller than 4 KB, an eventually consistent read by a waiter
         /// costs half a read unit. Reads by the next waiter of a queue are strongly consistent, and

@@ -87,11 +87,11 @@ impl Locks {
     /// first granted within the last minute. If DynamoDB's reply was lost, `false` can also mean
     /// that the call has deleted the row, and another caller has acquired the name since.
     ///
-    /// If callers use the name of a retired lock again, the new fences are higher than the old
-    /// fences. The first fence in a new lock row is the current time in milliseconds. `retire`
-    /// deletes a lock row only if the fence in the row, read as epoch milliseconds, is a time more
-    /// than a minute ago. `retire` assumes clocks that differ by less than a minute, and fewer than
-    /// a thousand grants of the lock per second on average.
+    /// If callers use the name of a retired lock again, the fences of the new grants are higher
+    /// than the fences of all earlier grants. The first fence in a new lock row is the current time
+    /// in milliseconds. `retire` deletes a lock row only if the fence in the row, read as epoch
+    /// milliseconds, is a time more than a minute ago. `retire` assumes clocks that differ by less
+    /// than a minute, and fewer than a thousand grants of the lock per second on average.
     ///
     /// Retire a lock only when callers have stopped acquiring the lock. If an acquire request is
     /// delayed by more than a minute, the request may create the row of the lock again after

@@ -65,8 +65,8 @@ impl Revision {
     /// the item is absent, has another incarnation (random id), or has a higher version. `now` is
     /// the current state of the item.
     ///
-    /// `is_over` does not compare the write ids, because another program may restore an old
-    /// version, or remove and restore the write ids.
+    /// Changed write ids do not prove that the item can never return to the state in `self`,
+    /// because another program may restore an old version, or remove and restore the write ids.
     pub(crate) fn is_over(&self, now: Option<&Self>) -> bool {
         // Without a version or without write ids, only the content identifies the state of an item,
         // and another program may restore an earlier content.
@@ -150,8 +150,8 @@ impl Expected<'_> {
         }
     }
 
-    /// Returns `true` if DynamoDB can never apply a delayed duplicate of the write. After a refused
-    /// create, another caller may delete the existing item, and the condition of the create then
+    /// Returns `true` if DynamoDB can never apply a delayed duplicate of the write. If another
+    /// caller deletes the existing item after the refusal of a create, the condition of the create
     /// becomes true.
     fn is_over(self, found: Option<&Revision>) -> bool {
         match self {

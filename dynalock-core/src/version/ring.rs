@@ -48,9 +48,9 @@ pub(crate) struct Incarnation([u8; ID_LEN]);
 /// The content of the attribute `_writes`: the ids of the newest writes, without a gap. The type of
 /// the item sets the largest number of write ids in `_writes`.
 ///
-/// With a wrong clock, the library may remove old write ids too early or too late. If the id of a
-/// write is no longer in `_writes`, the library may report an unknown outcome of the write, but
-/// never a wrong outcome.
+/// If the clock of a caller is wrong, the library may remove old write ids too early or too late.
+/// If the id of a write is no longer in `_writes`, the library may report an unknown outcome of the
+/// write, but never a wrong outcome.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Ring(Vec<u8>);
 

@@ -21,8 +21,8 @@ pub(crate) struct Plan {
     /// The state of the item after the write, or `None` for a delete, a patch or a check.
     pub(crate) next: Option<Basis>,
     /// The time in epoch milliseconds that the conditions compare with the end of a lease, or
-    /// `None` without such a comparison. After a refusal, the library compares the end of the
-    /// stored lease with `judged_at`.
+    /// `None` if no condition compares the end of a lease. After a refusal, the library compares
+    /// the end of the stored lease with `judged_at`.
     pub(crate) judged_at: Option<u64>,
     /// The size in bytes of the attributes that an update or a patch changes.
     pub(crate) changed_bytes: usize,

@@ -53,7 +53,7 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut Caller) -> Resu
 }
 
 impl Acquisition<'_> {
-    /// Returns `None` if the lease of another holder has not ended.
+    /// Returns `None` if another caller still holds the lock.
     async fn attempt(&mut self) -> Result<Option<KeptGrant>, Error> {
         let mut backoff = Backoff::default();
         self.begin_attempt();

@@ -6,8 +6,9 @@ use crate::{
 };
 
 /// The observed holders of one lock, from which a waiter computes the pauses between its reads. The
-/// section "Waiting for a lock" of ARCHITECTURE.md describes the pauses. The pauses grow with the
-/// holder's age, so the number of reads grows only with the logarithm of this age.
+/// section "Waiting for a lock" of ARCHITECTURE.md describes the pauses. The longer the holder has
+/// the lock, the longer are the pauses, so the number of reads grows only with the logarithm of the
+/// holding time.
 #[derive(Debug, Default)]
 pub(crate) struct ObservedHolds {
     holder: Option<ObservedHolder>,

@@ -163,8 +163,8 @@ impl<T: Versioned> IntentOf<T> {
     fn changed_times(&self) -> Vec<(Cow<'static, str>, AttributeValue)> {
         let named = |(name, value)| (Cow::Borrowed(name), value);
         match &self.change {
-            // The expired item contains the times of an earlier create, so the write replaces all
-            // times.
+            // The expired item contains the time of an earlier create, so the write also sets the
+            // time of the new create.
             Change::Recreate(..) => self.times().attributes(T::MODEL).map(named).collect(),
             _ => updated_at(T::MODEL, self.at).into_iter().map(named).collect(),
         }
@@ -351,7 +351,7 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
     }
 }
 
-/// Returns `None` if the item has changed since the caller got the etag. `item` is the stored item.
+/// Returns `None` if the item has changed since the caller got the etag.
 pub(crate) fn basis_at<T: Versioned>(table: &Arc<str>, item: Item, etag: &Etag) -> Result<Option<Basis>, Error> {
     let (current, mut basis) = decode::<T>(table, item)?;
     // The caller has edited the value outside the library, so the changed attributes are the
