@@ -172,8 +172,8 @@ pub(crate) enum Doubt {
     UnderToken,
 }
 
-/// Says whether the condition of a delayed duplicate can still become true after DynamoDB has refused
-/// a later attempt of the same write.
+/// Says whether the condition of a delayed duplicate can still become true after DynamoDB has
+/// refused a later attempt of the same write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LateCopies {
     MayPass,

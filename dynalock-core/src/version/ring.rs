@@ -187,9 +187,9 @@ impl Ring {
         self.ids().any(|held| held.is(id))
     }
 
-    /// Returns the length in bytes of the incarnation and the time. The incarnation and each id have
-    /// 8 bytes, and a time has 4 bytes. Modulo 8, the length of `_writes` is 4 with a time, and 0
-    /// without a time.
+    /// Returns the length in bytes of the incarnation and the time. The incarnation and each id
+    /// have 8 bytes, and a time has 4 bytes. Modulo 8, the length of `_writes` is 4 with a time,
+    /// and 0 without a time.
     fn head_len(&self) -> usize {
         ID_LEN + self.0.len() % ID_LEN
     }
