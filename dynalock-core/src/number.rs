@@ -109,12 +109,12 @@ impl Normal {
         Some(if self.negative { -magnitude } else { magnitude })
     }
 
-    /// Compares the absolute values. Digits without leading and trailing zeros can be compared as
-    /// text if both numbers have the same number of places.
+    /// Compares the absolute values. If the first digits of two numbers have the same place value,
+    /// like the first digits of `12` and `15.5`, the comparison of the digits as text is correct.
     fn magnitude(&self, other: &Self) -> Ordering {
         let places = |number: &Self| {
             let length = i64::try_from(number.digits.len()).unwrap_or(i64::MAX);
-            // Zero has no places, and `None` is less than every `Some`.
+            // Zero has no first digit, and `None` is less than every `Some`.
             (!number.digits.is_empty()).then(|| length.saturating_add(number.exponent.into()))
         };
         places(self).cmp(&places(other)).then_with(|| self.digits.cmp(&other.digits))

@@ -46,13 +46,13 @@ struct Record {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct CostReport {
-    /// The costs of all requests so far.
+    /// The costs of all requests that the meter had counted at the time of the report.
     pub total: Cost,
     /// The number of calls that have consumed capacity. A heartbeat of a lock does not count as a
     /// call. Each item of a `create_many`, an `update_many` or a `delete_many` counts as one call.
     pub calls: u64,
-    /// The costs of up to 1,000 of the most expensive keys, in descending order. In the comparison
-    /// of costs, a write unit counts five times as much as a read unit.
+    /// The most expensive keys, at most 1,000, in descending order of their costs. For the order of
+    /// the keys, a write unit counts as five read units.
     pub keys: Vec<KeyCost>,
     /// The costs of all requests for keys that are not in `keys`, and the costs of queries and
     /// scans.
@@ -81,7 +81,7 @@ pub(crate) struct Charge {
 const KEPT: usize = 1_000;
 
 impl Meter {
-    /// Returns the costs of all requests so far.
+    /// Returns the costs of all requests that the meter has counted.
     ///
     /// # Examples
     ///
@@ -94,7 +94,8 @@ impl Meter {
         self.record().total
     }
 
-    /// Returns the costs so far, with the number of calls and the costs of each key.
+    /// Returns the costs that the meter has counted, with the number of calls and the costs of the
+    /// most expensive keys.
     ///
     /// # Examples
     ///

@@ -18,9 +18,10 @@
 //! | a write that DynamoDB refused because of a condition or a running transaction; after the refusal, the reads of the call until DynamoDB applies a write of the call | conflicts |
 //! | a request that matches no other row of the table of causes | useful |
 //!
-//! If a request receives no answer, the library sends the request again. The cost of the first
-//! attempt of a request counts as useful, and the cost of each repetition counts as a retry. A
-//! throttled request consumes no capacity, so the cost of the repeated request counts as useful.
+//! If a request receives no answer, the library sends the request again. The cost of each
+//! repetition after a request without an answer counts as a retry, and the cost of the first
+//! attempt counts as useful. A throttled request consumes no capacity, so the cost of the repeated
+//! request counts as useful.
 //!
 //! The cause "conflicts" contains the cost of each refused write, for example a write whose `.when`
 //! condition was false. The metric `dynalock_conflicts_total` counts only the conflicts between
@@ -49,7 +50,7 @@
 //! | a page of a query or a scan | the units of the previous page of the call; for the first page, the smallest cost of a page |
 //!
 //! A request may consume more capacity than the library has estimated. A call can exceed the budget
-//! by the cost of one request. For example, the first page of a scan may cost 256 units. A parallel
+//! by the cost of one request, for example by 256 units for the first page of a scan. A parallel
 //! scan can exceed the budget by the cost of one page for each segment.
 //!
 //! The budget does not apply to reads that the call sends after an applied write, or after a write
@@ -331,7 +332,7 @@ impl Cost {
         } += capacity;
     }
 
-    /// A write unit counts five times as much as a read unit.
+    /// Returns the capacity in read units, where a write unit counts as five read units.
     fn price(&self) -> Units {
         let Capacity { read, write } = self.total();
         read + write.times(5)

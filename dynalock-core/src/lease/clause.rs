@@ -19,7 +19,7 @@ pub(crate) enum LeaseClause {
     /// The write comes from a caller that does not hold the lease.
     Outside {
         /// The time, in epoch milliseconds, with which the condition compares the end of the lease.
-        /// With `None`, even an expired owner blocks the write.
+        /// With `None`, DynamoDB refuses the write even if the stored lease has ended.
         expired_before: Option<u64>,
     },
     Holder(HolderProof),
@@ -40,12 +40,12 @@ pub(crate) enum LeaseEffect {
     Release { now: u64 },
 }
 
-/// The effect of a holder's write on the lease, before the library makes the request.
+/// The effect of a holder's write on the lease, without the values that the request stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterWrite {
     Renew,
     Release,
-    /// The write deletes the item. With the item, the write deletes a lease in the item, or
+    /// The write deletes the item together with a lease in the item, or deletes the item and
     /// releases a lease in a separate row.
     Delete,
 }
@@ -95,8 +95,8 @@ impl LeaseClause {
         self.condition_of(&model.lock_in_row()?, to)
     }
 
-    /// Returns `None` if a condition check of the lease row is enough. A condition check creates no
-    /// lease row for an item that was never leased.
+    /// Returns `None` if the write needs only a condition check of the lease row, and no update. A
+    /// condition check creates no lease row for an item that was never leased.
     pub(crate) fn row_update(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
         let lock = model.lock_in_row()?;
         match self {
@@ -252,7 +252,8 @@ pub(super) fn queue_is_empty(lock: &LockModel, to: &mut Placeholders) -> String 
     format!("attribute_not_exists({}[0])", to.name(lock.queue))
 }
 
-/// The condition makes DynamoDB refuse a delayed duplicate of an acquire request after the release.
+/// Returns the condition that `owner` has not released the lock. The condition is false for a
+/// delayed duplicate of the owner's acquire request or enter request.
 pub(super) fn not_released(lock: &LockModel, owner: Value, to: &mut Placeholders) -> String {
     format!("{} <> {owner}", to.name(lock.released))
 }
@@ -269,9 +270,9 @@ pub(super) fn held(lock: &LockModel, kind: GrantKind, owner: Value, fence: u64, 
     format!("{} AND {} = {fence}", is_holder(lock, kind, owner, to), to.name(lock.fence))
 }
 
-/// Two processes with the same lock token may send the same heartbeat number, so the comparison is
-/// strict. The condition of a heartbeat accepts any lower number, because the holder does not know
-/// whether DynamoDB has applied a heartbeat whose reply was lost.
+/// Two processes with the same lock token may send the same heartbeat number, so an equal stored
+/// number makes the condition false. Each lower stored number makes the condition true, because the
+/// holder does not know whether DynamoDB has applied a heartbeat whose reply was lost.
 pub(super) fn beat_is_below(lock: &LockModel, kind: GrantKind, beat: Value, to: &mut Placeholders) -> String {
     let name = to.name(lock.beat);
     match kind {

@@ -67,13 +67,13 @@ pub(super) struct LeaseState {
     deadline: Instant,
     pub(super) trouble: Option<Arc<str>>,
     pub(super) waiters: Waiters,
-    /// The effect of the last write that the guard may have sent.
+    /// The effect on the lease of the last write that the guard may have sent.
     pub(super) ends: AfterWrite,
 }
 
 /// A process adds `BEAT_STRIDE` to the heartbeat number of another process with the same lock
-/// token. Heartbeats that the other process has already sent then have lower numbers, because no
-/// process sends 2^20 heartbeats within a ttl.
+/// token. No process sends `BEAT_STRIDE` heartbeats within a ttl, so DynamoDB refuses the delayed
+/// heartbeats of the process with the lower heartbeat number.
 const BEAT_STRIDE: u64 = 1 << 20;
 
 impl GrantFields {
@@ -216,7 +216,7 @@ impl Grant {
     }
 
     /// Returns `None` if the row `met` shows that the holder still has the lock. A loss that the
-    /// guard has recorded earlier takes precedence over the loss in the row.
+    /// guard has already recorded takes precedence over the loss that the row shows.
     pub(crate) fn lease_error(&self, met: Option<&Item>) -> Option<Error> {
         if let Some(lost) = self.guard().lost(self.row.layout, met) {
             let lost = if self.shows_own_release(met) { Lost::Released } else { lost };
@@ -237,8 +237,9 @@ impl Grant {
         }
     }
 
-    /// A lock that an operator has broken has the same row as a released lock. Only a guard that
-    /// may have sent a release treats the row as proof of a release by the holder.
+    /// Returns `true` if the row shows a release by this guard. The holder's release and an
+    /// operator's `break_lock` leave the same attributes in the row, so the result is `false` if
+    /// this guard has sent no release.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
         self.lease().ends != AfterWrite::Renew && released.is_some_and(|owner| **owner == *self.owner)
@@ -294,8 +295,8 @@ impl Grant {
         dequeue(&self.row, attempts, &reason, waiters, &self.options).await.map(drop)
     }
 
-    /// A commit removes the holder's entry without a read of the queue, so the commit may leave an
-    /// empty queue.
+    /// Removes an empty queue from the row. A write that releases the lease of an item removes only
+    /// the holder's entry, even if the queue has no other entry.
     pub(crate) async fn sweep_queue(&self, over: &Arc<Connection>) {
         let record = self.read(over, true).await;
         if record.is_some_and(|record| record.has_empty_queue && record.fence == Some(self.fence)) {

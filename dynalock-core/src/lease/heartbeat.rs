@@ -9,8 +9,8 @@ use crate::{
     telemetry::{self, in_lease},
 };
 
-/// The maximum pause between two heartbeats of a call such as `extend`. With a ttl of hours, the
-/// usual pause of `ttl / 40` would last minutes.
+/// The maximum pause between two heartbeats of a call such as `extend`. With a ttl of hours, a
+/// pause of `ttl / 40` would last minutes.
 const LONGEST_PAUSE_OF_CALLS: Duration = Duration::from_millis(250);
 
 enum BeatResult {
@@ -113,8 +113,8 @@ impl Grant {
                 self.lease().waiters = LockRecord::of(&self.row.layout, before.as_ref()).waiters();
                 Ok(BeatResult::Renewed)
             }
-            // The delete of the guard has probably deleted the row. Otherwise, the error of the delete
-            // reports the loss of the lease.
+            // The holder's own delete has probably deleted the row. If another caller has deleted
+            // the row, the error of the holder's delete reports the loss of the lease.
             Answered::Refused(None) if self.lease().ends == AfterWrite::Delete => {
                 Err(Error::Lost(self.lose(Lost::Released)))
             }

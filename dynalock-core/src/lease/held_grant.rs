@@ -105,7 +105,7 @@ impl HeldGrant {
         self.is_held = false;
     }
 
-    /// A write of the caller has already released the lease.
+    /// Ends the guard after a write of the caller has released the lease.
     pub(crate) fn end_released(&mut self) {
         self.end();
         self.grant.end_by_release();

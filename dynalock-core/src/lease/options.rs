@@ -10,26 +10,26 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Expiry {
-    /// A machine that wants to take over a lease reads its own clock. The lease has ended if the
-    /// clock shows a time later than the stored end of the lease plus `max_skew`. A process that
-    /// has just started can take over an expired lease by one request. While the clocks of all
-    /// machines differ by at most `max_skew`, a lock never has two holders. If the clocks of two
-    /// machines differ by more than `max_skew`, two callers may believe that they hold the same
-    /// lock. Systems that check the fence are protected even if two clocks differ by more than
-    /// `max_skew`.
+    /// A lease has ended if the clock of the machine that wants to take over the lease shows a time
+    /// later than the stored end of the lease plus `max_skew`. A process that has just started can
+    /// take over an expired lease by one request. While the clocks of all machines differ by at
+    /// most `max_skew`, a lock never has two holders. If the clocks of two machines differ by more
+    /// than `max_skew`, two callers may hold the same lock at the same time. A system that checks
+    /// the fence can refuse the requests of the earlier holder even if two clocks differ by more
+    /// than `max_skew`.
     Clock {
         /// The largest allowed difference between the clocks of two machines.
         max_skew: Duration,
     },
-    /// A lease has ended when a waiting caller has seen no change of the lease for a whole ttl. The
-    /// waiting caller measures the ttl by its monotonic clock. A lease has changed if a read shows
-    /// another owner, another fence, another heartbeat number or another end of the lease. The
-    /// library never compares the clocks of two machines under `Observed`. To take over a lease
-    /// under `Observed`, a caller must wait for one ttl. Under `Observed`, all users of a lock must
-    /// set the same ttl. A call that writes an item does not wait for the lease, so the call cannot
-    /// observe the end of a lease. Under `Observed`, if the holder of an item's lease crashes,
-    /// DynamoDB refuses the writes of other callers until one caller has acquired and released the
-    /// lease.
+    /// Under `Observed`, a lease has ended when a waiting caller has seen no change of the lease
+    /// for a whole ttl. The waiting caller measures the ttl by its monotonic clock. A lease has
+    /// changed if a read shows another owner, another fence, another heartbeat number or another
+    /// end of the lease. The library never compares the clocks of two machines under `Observed`. To
+    /// take over a lease under `Observed`, a caller must wait for one ttl. Under `Observed`, all
+    /// users of a lock must set the same ttl. Under `Observed`, a call that writes an item never
+    /// finds out that a lease has ended, because the call does not wait for a whole ttl. Under
+    /// `Observed`, if the holder of an item's lease crashes, DynamoDB refuses the writes of other
+    /// callers until one caller has acquired and released the lease.
     Observed,
 }
 
@@ -40,8 +40,8 @@ impl Default for Expiry {
     }
 }
 
-/// The limit of the wait for a lock that another caller holds. By default, a call waits for twice
-/// the ttl plus the allowed clock skew.
+/// The limit of the wait for a lock that another caller holds. The default limit is twice the ttl
+/// plus the allowed clock skew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wait {
@@ -82,15 +82,15 @@ pub enum Heartbeat {
     /// gives no answers while the runtime that drives the connection is blocked. If a heartbeat
     /// gets no answer before the timeout of the request, the heartbeat thread repeats the heartbeat
     /// on another connection. The SDK clients of the program and of the heartbeat thread share one
-    /// credentials provider. If the credentials provider waits for the program's runtime, and this
-    /// runtime is blocked, the heartbeats are delayed as well.
+    /// credentials provider. If the credentials provider waits for the program's runtime, a blocked
+    /// runtime of the program delays the heartbeats.
     ///
     /// With `Thread`, a worker that makes no progress holds its lock until the process ends, unless
     /// a `max_hold` is set. Do not use `Thread` in tests that pause tokio's clock, because the
     /// heartbeat thread ignores the paused clock.
     Thread,
-    /// The library sends no heartbeats in the background. The holder renews the lock, for example
-    /// by `extend`.
+    /// The library sends no heartbeats in the background. If the holder does not renew the lock,
+    /// for example by `extend`, the lock ends after its ttl.
     Off,
 }
 
@@ -166,9 +166,10 @@ impl LeaseOptions {
         }
     }
 
-    /// Returns the time, in epoch milliseconds, from which errors count the remaining time of a
-    /// lease. Under [`Expiry::Clock`], a takeover is possible only `max_skew` after the end of the
-    /// lease, so `passed` returns the current time minus `max_skew`.
+    /// Returns the time, in epoch milliseconds, that errors subtract from the end of a lease to
+    /// show the remaining time of the lease. Under [`Expiry::Clock`], a takeover is possible only
+    /// `max_skew` after the end of the lease, so `passed` returns the current time minus
+    /// `max_skew`.
     pub(crate) fn passed(&self) -> u64 {
         self.expired_before().unwrap_or_else(|| self.now())
     }

@@ -65,8 +65,9 @@ impl sealed::Sealed for Fair {
     }
 }
 
-/// Returns the mode of a call. `transaction` are the limits of a transaction for several locks, and
-/// `progress` reports the progress of a call that waits in a queue.
+/// Returns whether a call acquires its locks at once or through queues. `transaction` contains the
+/// limits of a transaction for several locks, and `progress` receives the status of a call that
+/// waits in a queue.
 pub(crate) fn acquire_mode(
     order: &impl LockOrder,
     wait: Wait,

@@ -1,5 +1,5 @@
-//! The stored text of a holder or a waiter is `label:nonce`, or only `nonce` if the caller set no
-//! label. A queue entry is the stored text of a waiter with the suffix `/ttl/time`.
+//! The owner text of a caller is `label:nonce`, or only `nonce` if the caller set no label. The
+//! entry of a caller in a queue is the owner text with the suffix `/ttl/time`.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Owner<'a> {

@@ -66,8 +66,8 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns the part of a write that concerns the lease. For a write that renews the lease, each
-    /// call of `clause` takes the next heartbeat number.
+    /// Returns the condition and the changes of the lease attributes for one attempt of a write.
+    /// For a write that renews the lease, each call of `clause` takes the next heartbeat number.
     pub(crate) fn clause(&self, model: &Model, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self {
             Self::Ignoring => LeaseClause::Ignoring,
@@ -135,7 +135,7 @@ impl LeasePolicy {
 }
 
 /// Removes the head of an item's queue if the lease of the head has ended. Returns `true` if the
-/// caller can repeat the write that DynamoDB refused.
+/// expired head is no longer in the queue, so that the call can repeat the refused write.
 pub(crate) async fn evict_expired_head(
     attempts: &mut Attempts,
     policy: &LeasePolicy,
@@ -160,7 +160,8 @@ fn shown_key(model: &Model, met: &Item) -> Option<Arc<str>> {
 }
 
 impl LockRecord {
-    /// The refused request has compared `expired_before` with the stored end of the lease.
+    /// `expired_before` is the time with which the condition of the refused request compared the
+    /// stored end of the lease.
     fn is_alive(&self, lock: &LockModel, expired_before: Option<u64>) -> bool {
         // Some types store the end of a lease in a coarser unit than milliseconds, so the code
         // rounds `expired_before` like the condition of the request.

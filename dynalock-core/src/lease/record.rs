@@ -182,8 +182,8 @@ impl LockRecord {
     /// Returns the end of the holder's lease in epoch milliseconds. `ttl` replaces the missing ttl
     /// of a queue entry that another program wrote.
     ///
-    /// The row may contain the end of an earlier lease, so the lease of a queue's head lasts for at
-    /// least one ttl.
+    /// The stored end may belong to an earlier lease, so `end` returns a time at least one ttl
+    /// after the head of a queue became the holder.
     pub(crate) fn end(&self, ttl: Duration) -> Option<u64> {
         let ttl_of = |head: &QueueEntry| clock::millis(head.ttl.unwrap_or(ttl));
         let first_end = self.head().and_then(|head| Some(self.head_since()?.saturating_add(ttl_of(head))));
@@ -205,7 +205,7 @@ impl LockRecord {
         }
     }
 
-    /// Under `Expiry::Observed`, no head counts as expired.
+    /// Returns `false` under `Expiry::Observed`, which compares no clocks.
     pub(crate) fn has_expired_head(&self, options: &LeaseOptions) -> bool {
         let ends = options.expired_before().zip(self.end(options.ttl));
         // The comparison of times is strict, like the comparison in the conditions of requests.

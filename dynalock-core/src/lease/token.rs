@@ -85,8 +85,8 @@ impl LockToken {
     }
 }
 
-/// The prefix of the key of a leased item in a lock token. A lock whose name begins with U+0000
-/// cannot be resumed from a token.
+/// The first character of the `name` in a token if the token belongs to the lease of an item. A
+/// lock whose name begins with U+0000 cannot be resumed from a token.
 const ITEM: &str = "\u{0}";
 
 fn key_value(text: &str) -> Option<(KeyValue, &str)> {

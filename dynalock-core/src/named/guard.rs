@@ -161,9 +161,10 @@ impl LockGuard {
     ///
     /// `Some(fence)` is only a hint that the previous holder crashed. `acquired_after_crash`
     /// returns `None` if another caller or an operator removed the expired lease of the previous
-    /// holder. After a call for several locks, the result is also `None` if the reply to the
-    /// removal of the expired lease was lost. If the reply to the acquire request was lost, a
-    /// normal release by the previous holder can look like a crash. If your program must notice
+    /// holder. For a lock from [`Locks::acquire_all`](crate::Locks::acquire_all),
+    /// `acquired_after_crash` may also return `None` if the reply to the removal of the expired
+    /// lease was lost. If the reply to the acquire request was lost, `acquired_after_crash` may
+    /// return `Some` even if the previous holder has released the lock. If your program must notice
     /// every crash, store in your data whether the work is finished.
     ///
     /// # Examples
@@ -221,8 +222,8 @@ impl LockGuard {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `extend` at any time. A heartbeat that was sent before the
-    /// drop of the future may still renew the lease.
+    /// The caller may drop the future of `extend` at any time. A dropped call of `extend` may have
+    /// sent a heartbeat that still renews the lease.
     pub async fn extend(&self) -> Result<()> {
         observe("extend", self.table(), self.beat()).await
     }
@@ -346,10 +347,11 @@ impl LockGuard {
     /// can store the token, and can resume the lock from the token after a crash or a restart.
     ///
     /// Resume the lock from the token only when the guard no longer exists, because two processes
-    /// with the same token do not exclude each other. Delayed heartbeats of a crashed process are
-    /// harmless. A delayed release by a crashed process can release the lock of the process that
-    /// has resumed the lock from the token. Do not resume a lock from a token if the earlier
-    /// process with the token may have sent a release.
+    /// with the same token do not exclude each other. DynamoDB refuses a delayed heartbeat of a
+    /// crashed process after another process has resumed the lock. A delayed release by a crashed
+    /// process can release the lock of the process that has resumed the lock from the token. Do not
+    /// resume a lock from a token if a process that used the token earlier may have sent a release
+    /// of the lock.
     ///
     /// # Examples
     ///

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// A handle for the named locks in a DynamoDB table. The table contains only locks. A clone of
-/// `Locks` is cheap.
+/// `Locks` is cheap, because all clones share one SDK client.
 ///
 /// A lock is a lease: the lock ends after its ttl unless the holder renews the lock. A background
 /// task renews the lease while the lock is held. If the holder crashes, the lease expires. The
@@ -151,8 +151,9 @@ impl Locks {
         max_hold;
         /// By default, a task on the caller's runtime sends the heartbeats.
         heartbeat;
-        /// The longest interval and most pauses between two reads vary by a random factor between
-        /// 0.5 and 1.5, so that several waiters do not read at the same time.
+        /// The library multiplies the longest interval, and each pause after the expected release
+        /// of the lock, by a random factor between 0.5 and 1.5, so that several waiters do not read
+        /// at the same time.
         ///
         /// By default, a waiter reads often if holders keep the lock for a short time, and rarely
         /// if holders keep the lock for a long time:
@@ -176,16 +177,16 @@ impl Locks {
         ///
         /// If several calls of one process wait for the same lock, one of the calls reads the row
         /// of the lock for all of the calls. If the holder is in the same process as the waiters, a
-        /// release of the lock wakes the next waiter, so the waiters rarely read the row of the
-        /// lock.
+        /// release of the lock wakes the next waiter, so the waiters read the row of the lock less
+        /// often.
         ///
         /// If the row of the lock is smaller than 4 KB, an eventually consistent read by a waiter
         /// costs half a read unit. Reads by the next waiter of a queue are strongly consistent, and
         /// cost one read unit each. With 250 milliseconds between two reads, the next waiter of a
         /// queue consumes about 4 read units a second, and each other waiter consumes about 2 read
         /// units a second. The longer the interval between two reads, the later a waiter notices
-        /// the release of the lock. The interval between two reads does not affect the time after
-        /// which the lease of a crashed holder ends.
+        /// the release of the lock. The time at which the lease of a crashed holder ends does not
+        /// depend on the intervals between the reads of the waiters.
         refresh;
         /// If DynamoDB does not answer a request, the call ends at the deadline of the request. The
         /// default deadline of a request is 5 seconds. The transaction that acquires several locks
@@ -193,12 +194,12 @@ impl Locks {
         deadline;
         attempts;
         budget;
-        /// The default timeout is 1 second.
+        /// The default timeout of an attempt is 1 second.
         attempt_timeout;
     }
 
-    /// Limits the wait for a lock that another caller holds. By default, a call waits for twice the
-    /// ttl plus the allowed clock skew. The default wait is long enough to take over the lock of a
+    /// Limits the wait for a lock that another caller holds. The default limit is twice the ttl
+    /// plus the allowed clock skew. The default wait is long enough to take over the lock of a
     /// crashed holder.
     ///
     /// When the wait reaches the limit, the acquire call ends, even if DynamoDB does not answer.
@@ -288,8 +289,8 @@ impl Locks {
     /// # Cancel safety
     ///
     /// If the caller drops the future of `create_table`, the table may or may not have been
-    /// created. The caller can call `create_table` again, because the method accepts an existing
-    /// table of locks.
+    /// created. A second call of `create_table` succeeds even if the first call has created the
+    /// table.
     pub fn create_table(&self) -> CreateLockTable {
         CreateLockTable::new(self.settings.clone())
     }
@@ -346,8 +347,8 @@ impl Locks {
     /// # Cancel safety
     ///
     /// The caller may drop the future of `acquire` at any time. If DynamoDB grants the lock to a
-    /// dropped call, a task on the caller's runtime releases the lock. If the caller's runtime has
-    /// ended, the lock expires after the ttl of the lock.
+    /// dropped call, a task on the caller's runtime releases the lock. If the runtime ends before
+    /// the release, a lock that DynamoDB granted to the dropped call expires after its ttl.
     pub fn acquire(&self, name: impl Into<Arc<str>>) -> Acquire<LockGuard> {
         Acquire::new(self.settings.clone(), name.into())
     }

@@ -87,16 +87,17 @@ impl Locks {
     /// first granted within the last minute. If DynamoDB's reply was lost, `false` can also mean
     /// that the call has deleted the row, and another caller has acquired the name since.
     ///
-    /// If callers use the name of a retired lock again, the new fences are higher than the old
-    /// fences. The first fence in a new lock row is the current time in milliseconds. `retire`
-    /// deletes a lock row only if the fence in the row is more than a minute below the current
-    /// time. `retire` assumes clocks that differ by less than a minute, and fewer than a thousand
-    /// grants of the lock per second on average.
+    /// If callers use the name of a retired lock again, the fences of the new grants are higher
+    /// than the fences of all earlier grants. The first fence in a new lock row is the current time
+    /// in milliseconds. `retire` deletes a lock row only if the fence in the row, read as epoch
+    /// milliseconds, is a time more than a minute ago. `retire` assumes clocks that differ by less
+    /// than a minute, and fewer than a thousand grants of the lock per second on average.
     ///
     /// Retire a lock only when callers have stopped acquiring the lock. If an acquire request is
     /// delayed by more than a minute, the request may create the row of the lock again after
-    /// `retire` has deleted the row. A delayed acquire request writes its send time as the fence,
-    /// which may be lower than the fences in the deleted row.
+    /// `retire` has deleted the row. If a delayed acquire request creates the row of a retired
+    /// lock, the new fence is the send time of the request, which may be lower than the earlier
+    /// fences of the lock.
     ///
     /// Only `retire` deletes the row of a lock. Do not enable time to live for the table, because
     /// DynamoDB could delete the rows of held locks.
@@ -116,13 +117,14 @@ impl Locks {
     /// # Errors
     ///
     /// - [`Error::Indeterminate`]: a reply was lost, and the call gave up before it knew whether
-    ///   DynamoDB had deleted the row. The caller can call `retire` again.
+    ///   DynamoDB had deleted the row. After an unknown outcome, the caller can call `retire`
+    ///   again.
     /// - The [errors of every call](Locks#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
     /// If the caller drops the future of `retire`, the row of the lock may or may not have been
-    /// deleted. The caller can call `retire` again.
+    /// deleted. After a drop of the future, the caller can call `retire` again.
     pub async fn retire(&self, name: impl AsRef<str>) -> Result<bool> {
         let (Settings { connection, table, options, limits, .. }, name) = (&self.settings, name.as_ref());
         let retire = async {
@@ -139,9 +141,9 @@ impl Locks {
     }
 
     /// Takes a lock away from the holder, if the fence of the holder is the expected fence. The
-    /// former holder may continue its work until its next heartbeat, which reports the loss of the
-    /// lock. Until its next heartbeat, the former holder can be stopped only by systems that check
-    /// the fence.
+    /// holder of a broken lock may continue its work until its next heartbeat, which reports the
+    /// loss of the lock. Until the next heartbeat, only systems that check the fence can stop the
+    /// holder of a broken lock.
     ///
     /// Returns `true` if `break_lock` ended the grant that has the expected fence. Returns `false`
     /// if the lock is free, or if the fence of the holder differs from the expected fence. If
@@ -163,13 +165,15 @@ impl Locks {
     /// # Errors
     ///
     /// - [`Error::Indeterminate`]: a reply was lost, and the call gave up before it knew whether
-    ///   DynamoDB had ended the grant. The caller can call `break_lock` again with the same fence.
+    ///   DynamoDB had ended the grant. After an unknown outcome, the caller can call `break_lock`
+    ///   again with the same fence.
     /// - The [errors of every call](Locks#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
     /// If the caller drops the future of `break_lock`, the lock may or may not have been taken from
-    /// the holder. The caller can safely call `break_lock` again with the same fence.
+    /// the holder. After a drop of the future, the caller can call `break_lock` again with the same
+    /// fence.
     pub async fn break_lock(&self, name: impl AsRef<str>, expected_fence: u64) -> Result<bool> {
         observe("break_lock", Arc::clone(&self.settings.table), self.end_grant(name.as_ref(), expected_fence)).await
     }

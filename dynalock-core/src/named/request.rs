@@ -51,9 +51,10 @@ impl<O, N> Acquire<O, N> {
     /// queue. Other callers remove the entry of a crashed waiter at most one ttl after the entry
     /// has become the first entry of the queue. If the connection to DynamoDB breaks while a call
     /// enters or leaves the queue, a background task removes the call's entry when DynamoDB answers
-    /// again. The background task stops after ten minutes without an answer, or after a ttl if the
-    /// ttl is longer. While a client still removes an entry of an earlier call, a new call for the
-    /// same lock waits, at most until the deadline of the new call.
+    /// again. The background task that removes a queue entry stops after ten minutes without an
+    /// answer from DynamoDB, or after a ttl if the ttl is longer than ten minutes. While a client
+    /// still removes an entry of an earlier call, a new call for the same lock waits, at most until
+    /// the deadline of the new call.
     ///
     /// # Examples
     ///
@@ -202,9 +203,9 @@ impl<Q> Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
 }
 
 impl<O, N> Acquire<O, N, Fair> {
-    /// Limits the number of entries in the queue of the lock, including the entry of the holder.
-    /// The default limit is 100 entries, and the minimum is 1 entry. If the queue is full, the call
-    /// fails with [`Error::QueueFull`].
+    /// Limits the number of entries in the queue of the lock, including the entry of the holder. By
+    /// default, a queue has at most 100 entries, and `most` must be at least 1. If the queue is
+    /// full, the call fails with [`Error::QueueFull`].
     ///
     /// # Examples
     ///
@@ -265,8 +266,8 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `enter` at any time. After a drop, a task on the caller's
-    /// runtime removes the caller's entry from the queue.
+    /// The caller may drop the future of `enter` at any time. If the caller drops the future of
+    /// `enter`, a task on the caller's runtime removes the caller's entry from the queue.
     pub async fn enter(self) -> Result<QueueTicket<LockGuard>> {
         observe("enter", self.table(), QueueTicket::enter(|progress| self.acquire(progress))).await
     }

@@ -34,7 +34,7 @@ pub(super) static MODEL: Model = Model {
     indexes: &[],
 };
 
-/// `row` may contain only the key of the lock row.
+/// Returns the name and the namespace of a lock, from the key of the lock's row.
 pub(super) fn lock_name(row: &Item) -> Option<String> {
     shown(row.get(MODEL.partition_key.name)?.as_s().ok()?).map(|name| name.to_string())
 }

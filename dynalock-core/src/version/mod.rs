@@ -20,7 +20,7 @@ mod ring;
 pub(crate) const WRITES: &str = "_writes";
 
 /// The attributes that contain the ids of the last eight patches of an item, newest first. Each
-/// patch moves the older ids to the next attribute.
+/// patch stores its id in `_p0`, and moves each older patch id to the next attribute.
 pub(crate) const PATCHES: [&str; 8] = ["_p0", "_p1", "_p2", "_p3", "_p4", "_p5", "_p6", "_p7"];
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,8 +36,8 @@ impl Revision {
         self.version.unwrap_or(0)
     }
 
-    /// Returns `true` if the item has both a version and write ids. Only then do the version and
-    /// the incarnation (random id) identify the state of the item.
+    /// Returns `true` if the item has both a version and write ids. Without a version or without
+    /// write ids, the library must compare the content of the item to recognise a change.
     pub(crate) fn is_tracked(&self) -> bool {
         self.version.is_some() && self.ring.is_some()
     }
@@ -61,12 +61,12 @@ impl Revision {
         }
     }
 
-    /// Returns `true` if the item can never again have the version and the incarnation in `self`.
-    /// The item is then absent, has another incarnation, or has a higher version. `now` is the
-    /// current state of the item.
+    /// Returns `true` if the item can never again have the version and the incarnation in `self`:
+    /// the item is absent, has another incarnation (random id), or has a higher version. `now` is
+    /// the current state of the item.
     ///
-    /// `is_over` does not compare the write ids, because another program may restore an old
-    /// version, or remove and restore the write ids.
+    /// Changed write ids do not prove that the item can never return to the state in `self`,
+    /// because another program may restore an old version, or remove and restore the write ids.
     pub(crate) fn is_over(&self, now: Option<&Self>) -> bool {
         // Without a version or without write ids, only the content identifies the state of an item,
         // and another program may restore an earlier content.
@@ -80,8 +80,9 @@ impl Revision {
         }
     }
 
-    /// Replaces the incarnation (random id). Each attempt of a create has its own incarnation, so
-    /// the stored incarnation shows which attempt DynamoDB has applied.
+    /// Returns the revision with the given incarnation (random id) of the item. Each attempt of a
+    /// create has its own incarnation, so the stored incarnation shows which attempt DynamoDB has
+    /// applied.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         if let Some(ring) = &mut self.ring {
             ring.set_incarnation(incarnation);
@@ -149,8 +150,8 @@ impl Expected<'_> {
         }
     }
 
-    /// Returns `true` if DynamoDB can never apply a delayed duplicate of the write. After a refused
-    /// create, another caller may delete the existing item, and the condition of the create then
+    /// Returns `true` if DynamoDB can never apply a delayed duplicate of the write. If another
+    /// caller deletes the existing item after the refusal of a create, the condition of the create
     /// becomes true.
     fn is_over(self, found: Option<&Revision>) -> bool {
         match self {
@@ -166,18 +167,18 @@ pub(crate) enum Doubt {
     /// The outcome of an earlier attempt is unknown, and only the write ids in the item can show
     /// the outcome.
     Plain(LateCopies),
-    /// The outcome of an earlier attempt is unknown, but all attempts contained the same
-    /// ClientRequestToken.
+    /// The outcome of an earlier attempt is unknown. DynamoDB applies at most one attempt, because
+    /// all attempts contain the same ClientRequestToken.
     UnderToken,
 }
 
-/// Says whether the condition of a delayed duplicate can still become true after DynamoDB has refused
-/// a later attempt of the same write.
+/// Says whether the condition of a delayed duplicate can still become true after DynamoDB has
+/// refused a later attempt of the same write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LateCopies {
     MayPass,
-    /// The condition of each delayed duplicate is false. After a heartbeat, for example, the
-    /// heartbeat number in the condition of an earlier write is too low.
+    /// The condition of each delayed duplicate is false, for example because the item stores a
+    /// higher heartbeat number than the duplicate.
     AreRefused,
 }
 
@@ -195,13 +196,15 @@ pub(crate) enum Verdict {
 /// `verdict` applies the first matching rule of the list:
 ///
 /// 1. If the item contains the write id `id`, DynamoDB has applied an attempt of the write.
-/// 2. If the outcome of each earlier attempt is known, the write has a conflict: another caller has
+/// 2. If no earlier attempt has an unknown outcome, the write has a conflict: another caller has
 ///    changed the item.
-/// 3. If the attempts had a ClientRequestToken, the refusal of the write proves that DynamoDB has
-///    applied no attempt so far. If the item can never return to the state that the write requires,
-///    the outcome is a conflict, because DynamoDB will refuse all delayed duplicates. If the item
-///    can return to the required state, the outcome of the write is unknown.
-/// 4. If the attempts had no ClientRequestToken, [`by_ids`] decides from the write ids in the item.
+/// 3. If the attempts had a ClientRequestToken, the refusal of the write proves that DynamoDB
+///    applied no attempt before the refusal. If the item can never return to the state that the
+///    write requires, the outcome is a conflict, because DynamoDB will refuse all delayed
+///    duplicates. If the item can return to the required state, the outcome of the write is
+///    unknown.
+/// 4. If the attempts had no ClientRequestToken, [`by_ids`] decides from the write ids in the item
+///    whether DynamoDB has applied an attempt.
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {
     if found.and_then(|item| item.ring.as_ref()).is_some_and(|ring| ring.contains(id)) {
         return Verdict::Applied;
@@ -222,7 +225,8 @@ pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: 
 
 /// Decides from the write ids in the item whether DynamoDB has applied an earlier attempt. A delete
 /// leaves no write id in the table, so a delete counts as applied if the item is absent. If the
-/// item still has the same incarnation (random id), DynamoDB has not applied the delete.
+/// item still has the incarnation (random id) that the condition of the delete requires, DynamoDB
+/// has not applied the delete.
 fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     let ring = found.and_then(|item| item.ring.as_ref());
     match (expected, found, ring) {
@@ -248,10 +252,11 @@ fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
     was.ring.as_ref().filter(|read| was.is_tracked() && read.incarnation() == ring.incarnation())
 }
 
-/// Returns `true` if the item still contains the ids of all writes since the read. Each write adds
-/// its id at the front of `_writes`, and removes old ids only at the back. If `_writes` still
-/// contains the newest id of the read, no later id is missing. Returns `false` if the read found no
-/// ids, because then no stored id shows which writes came after the read.
+/// Returns `true` if the item still contains the ids of all writes since the caller's read. Each
+/// write adds its id at the front of `_writes`, and removes old ids only at the back. If `_writes`
+/// still contains the newest id that the read returned, `_writes` also contains all later ids.
+/// Returns `false` if the read found no ids, because no stored id shows which writes came after the
+/// read.
 fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
     read.ids().next().is_some_and(|newest| now.ids().any(|held| held == newest))
 }

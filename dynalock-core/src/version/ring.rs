@@ -3,7 +3,7 @@
 //! | bytes of `_writes` | content |
 //! |---|---|
 //! | 8 | the incarnation: a random id that distinguishes the item from earlier items with the same key |
-//! | 4 or 0 | the time of the last write, in seconds since the epoch, if `_writes` contains a time |
+//! | 4 or 0 | the time of the last write without a token of the caller, in seconds since the epoch, if `_writes` contains a time |
 //! | 8 each | the ids of the last writes, newest first |
 
 use std::iter;
@@ -14,8 +14,8 @@ const ID_LEN: usize = 8;
 const TIME_LEN: usize = 4;
 
 /// If the last write of an item is older than `REST` seconds, the next write removes old write ids.
-/// No call needs an older id, because a call takes seconds, and DynamoDB forgets a token after ten
-/// minutes.
+/// No call needs a write id older than `REST` seconds, because a call takes seconds, and DynamoDB
+/// forgets a ClientRequestToken after ten minutes.
 const REST: u32 = 15 * 60;
 
 /// The bit of a stored write id that is set if the library derived the id from a token of the
@@ -25,9 +25,9 @@ const OF_TOKEN: u8 = 1 << 7;
 /// The time during which a write may be repeated with the same write id and the same content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeats {
-    /// Only the sending call repeats the write.
+    /// Only the call that sends the write repeats the write.
     InThisCall,
-    /// A program with the token of the write can repeat the write at any time.
+    /// A program that passes its own token to the write can repeat the write at any time.
     Ever,
 }
 
@@ -45,11 +45,12 @@ pub(super) struct StoredId(pub(super) [u8; ID_LEN]);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Incarnation([u8; ID_LEN]);
 
-/// The content of the attribute `_writes`: the ids of the newest writes, without a gap. The largest
-/// number of ids is a constant of the item's type.
+/// The content of the attribute `_writes`: the ids of the newest writes, without a gap. The type of
+/// the item sets the largest number of write ids in `_writes`.
 ///
-/// With a wrong clock, the library may remove old write ids too early or too late. Without the id
-/// of a write, the library may report an unknown outcome of the write, but never a wrong outcome.
+/// If the clock of a caller is wrong, the library may remove old write ids too early or too late.
+/// If the id of a write is no longer in `_writes`, the library may report an unknown outcome of the
+/// write, but never a wrong outcome.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Ring(Vec<u8>);
 
@@ -58,7 +59,8 @@ impl WriteId {
         Self { bytes: rng.u64(..).to_be_bytes(), repeats: Repeats::InThisCall }
     }
 
-    /// The generator `rng` must come from the token.
+    /// The seed of the generator `rng` must be the caller's token, so that each call with the token
+    /// has the same write id.
     pub(crate) fn of_token(rng: &mut fastrand::Rng) -> Self {
         Self { repeats: Repeats::Ever, ..Self::draw(rng) }
     }
@@ -143,8 +145,8 @@ impl Ring {
         self.0[..ID_LEN].copy_from_slice(&incarnation.0);
     }
 
-    /// Returns the time of the last write in seconds since the epoch. Writes with a token of the
-    /// caller stored no time.
+    /// Returns the time in `_writes`, in seconds since the epoch. A write with a token of the
+    /// caller does not change the stored time.
     pub(super) fn time(&self) -> Option<u32> {
         self.0[ID_LEN..self.head_len()].first_chunk().map(|time| u32::from_be_bytes(*time))
     }
@@ -169,7 +171,9 @@ impl Ring {
         Self::of(self.incarnation(), time, iter::once(id.stored()).chain(kept))
     }
 
-    /// A caller may need the id of a write with its own token at any time.
+    /// Returns `true` if the next write may remove old write ids. Returns `false` if `_writes`
+    /// contains the id of a write with a token of the caller, because the caller can repeat this
+    /// write at any time.
     fn has_rested(&self, now: u32) -> bool {
         // A stored time in the future comes from a wrong clock, and counts as recent.
         self.time().is_some_and(|time| now.saturating_sub(time) > REST) && !self.ids().any(StoredId::is_of_token)
@@ -183,9 +187,9 @@ impl Ring {
         self.ids().any(|held| held.is(id))
     }
 
-    /// Returns the length in bytes of the incarnation and the time. The incarnation and each id have
-    /// 8 bytes, and a time has 4 bytes. Modulo 8, the length of `_writes` is 4 with a time, and 0
-    /// without a time.
+    /// Returns the length in bytes of the incarnation and the time. The incarnation and each id
+    /// have 8 bytes, and a time has 4 bytes. Modulo 8, the length of `_writes` is 4 with a time,
+    /// and 0 without a time.
     fn head_len(&self) -> usize {
         ID_LEN + self.0.len() % ID_LEN
     }
@@ -245,8 +249,8 @@ pub(super) mod tests {
         assert_eq!(in_use.push(id(5), NOON_MILLIS, 16), timed(NOON, &[5, 4, 3, 2, 1]));
     }
 
-    /// Without a time in `_writes`, the library does not know the age of the last write, so the
-    /// library keeps all ids.
+    /// Without a time in `_writes`, the library does not know the age of the last write, so `push`
+    /// keeps all write ids.
     #[test]
     fn a_ring_without_a_time_is_not_trimmed() {
         assert_eq!(ring(9, &[2, 1]).push(id(3), u64::MAX, 16), timed(u32::MAX, &[3, 2, 1]));

@@ -45,8 +45,8 @@ struct WriteSize {
     operation: usize,
 }
 
-/// The operations of a transaction on one item. The operations become one write, or two writes if
-/// the lease of the item is in a separate row.
+/// The operations of a transaction on one item. The transaction gets one write of the item, and a
+/// second write if the lease of the item is in a separate row.
 struct ItemOperations<'o> {
     operations: &'o [Operation],
     /// The indexes of the operations on the item, never empty.
@@ -61,8 +61,8 @@ pub(crate) struct OnlyWrite<'o> {
 }
 
 /// Makes one write for each item, because DynamoDB refuses a transaction with two actions on one
-/// item. The checks of an item become conditions of the write of the item. A guard of a lease in a
-/// separate row becomes a condition on the lease row.
+/// item. The checks of an item become conditions of the write of the item. If the lease of an item
+/// is in a separate row, a guard of the lease becomes a condition on the lease row.
 ///
 /// Returns an error if the transaction would exceed a limit of DynamoDB.
 pub(crate) fn assemble(operations: &[Operation], stamps: &mut WriteStamps) -> Result<Assembly, Error> {
@@ -138,8 +138,7 @@ impl Assembly {
 
 impl<'o> ItemOperations<'o> {
     /// Returns the index of the operation that receives the conditions of the other operations on
-    /// the item. The receiver is the write, else a check of the item, else a guard of the separate
-    /// lease row.
+    /// the item: the write, else a check of the item, else a guard of the separate lease row.
     fn lead(&self) -> Result<usize, Error> {
         let mut writes = self.indexes.iter().copied().filter(|&index| self.operations[index].intent().is_some());
         match (writes.next(), writes.next()) {
@@ -161,8 +160,8 @@ impl<'o> ItemOperations<'o> {
         self.indexes.iter().find_map(|&index| self.operations[index].guarded())
     }
 
-    /// Returns the lease clause of the write. A guard in the transaction makes the write a write of
-    /// the lease holder.
+    /// Returns the condition and the changes of the lease attributes for the write. A guard in the
+    /// transaction makes the write a write of the lease holder.
     fn clause(&self, intent: &dyn OwnedIntent, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self.guarded() {
             Some(holder) => LeaseClause::Holder(holder.clone()),
@@ -219,7 +218,8 @@ impl<'o> OnlyWrite<'o> {
         Some(Self { operations, lead, intent: operations[lead].intent()? })
     }
 
-    /// All operations get the same `reason`, because they are one write.
+    /// Returns the same `reason` for each operation, because one write contains the conditions of
+    /// all operations.
     pub(crate) fn parts(&self, reason: &ActionReason) -> Vec<(ItemRef, ActionReason)> {
         self.operations.iter().map(|operation| (operation.item_ref.clone(), reason.clone())).collect()
     }

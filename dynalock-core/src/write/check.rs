@@ -18,7 +18,8 @@ use crate::{
 pub(crate) enum Requirement {
     /// The stored item must be in exactly the given state.
     Unchanged(State),
-    /// The key must have an item whose time to live is not in the range of expired times.
+    /// The key must have an item that has not expired. The field contains the range of times to
+    /// live of expired items.
     Exists(ExpiredTimes),
     /// The key must have no item, or must still have the expired item with the state in `expired`.
     Absent { expired: Option<State> },
@@ -30,7 +31,8 @@ pub(crate) enum Requirement {
 
 pub(crate) type UserCondition = Box<dyn Fn(&Arc<str>, &mut Placeholders) -> Result<String, Error> + Send + Sync>;
 
-/// For a guard of a lease in a separate row, the ConditionCheck tests the lease row.
+/// Returns a ConditionCheck of the item, or of the lease row for a guard whose lease is in a
+/// separate row.
 pub(crate) fn check(item_ref: &ItemRef, requirement: &Requirement) -> Result<Write, Error> {
     let ItemRef { table, model, key, .. } = item_ref;
     let key = match requirement {

@@ -1,4 +1,5 @@
-//! Writes of items. The library first describes each write as a value, and then sends the write.
+//! Writes of items. The library first makes a [`Plan`](plan::Plan) of a write, and then sends the
+//! write.
 //!
 //! An [`Intent`](intent::Intent) is a change of one item. For each attempt, an `Intent` makes a
 //! [`Plan`](plan::Plan): the request of the attempt, and the state of the item after the request.

@@ -21,8 +21,8 @@ pub(crate) struct Plan {
     /// The state of the item after the write, or `None` for a delete, a patch or a check.
     pub(crate) next: Option<Basis>,
     /// The time in epoch milliseconds that the conditions compare with the end of a lease, or
-    /// `None` without such a comparison. After a refusal, the library compares the end of the
-    /// stored lease with `judged_at`.
+    /// `None` if no condition compares the end of a lease. After a refusal, the library compares
+    /// the end of the stored lease with `judged_at`.
     pub(crate) judged_at: Option<u64>,
     /// The size in bytes of the attributes that an update or a patch changes.
     pub(crate) changed_bytes: usize,
@@ -65,8 +65,8 @@ impl Plan {
         Self { next: Some(next), ..self }
     }
 
-    /// Returns the positions of the writes in a transaction, if the write of the item has the index
-    /// `first`.
+    /// Returns the indexes of the plan's writes among all writes of a transaction. `first` is the
+    /// index of the write of the item.
     pub(super) fn position(&self, first: usize) -> WritePosition {
         let lease = self.companion.is_some().then_some(first + 1);
         WritePosition { write: first, lease, judged_at: self.judged_at }

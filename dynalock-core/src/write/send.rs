@@ -22,8 +22,9 @@ use crate::{
 
 pub(crate) enum WriteResult<A, C = Option<Item>> {
     Applied(A),
-    /// DynamoDB has applied no attempt of the write, and will apply none later. For a single write,
-    /// the field contains the item that made the condition false, or `None` if the key had no item.
+    /// DynamoDB has applied no attempt of the write, and will apply none later. In a
+    /// `WriteResult<A>`, the field is the item that made the condition false, or `None` if the key
+    /// had no item.
     Conflict(C),
 }
 
@@ -34,8 +35,7 @@ pub(crate) struct Applied {
     pub(crate) item: Option<Item>,
 }
 
-/// The evidence that DynamoDB has applied a write. Only a reply shows which attempt DynamoDB has
-/// applied.
+/// The evidence that DynamoDB has applied a write.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Proof {
     Reply,
@@ -45,7 +45,8 @@ pub(crate) enum Proof {
     /// The item has no write ids, but its lease attributes show that the write has released the
     /// lease.
     Release,
-    /// The write is a delete, and the item is absent. Another caller may have deleted the item.
+    /// The write is a delete, and the item is absent. The evidence is uncertain, because another
+    /// caller may have deleted the item.
     Absence,
 }
 
@@ -181,9 +182,10 @@ impl Writer<'_> {
         }
     }
 
-    /// Reads the item after a patch whose outcome is unknown. Only the presence of the patch's
-    /// write id decides the outcome. If the write id is missing, later patches may have removed the
-    /// write id, or DynamoDB may still apply the patch.
+    /// Reads the item after a patch whose outcome is unknown. If the item contains the patch's
+    /// write id, DynamoDB has applied the patch. If the write id is missing, the outcome stays
+    /// unknown, because later patches may have removed the write id, or DynamoDB may still apply
+    /// the patch.
     async fn find_patch(&mut self, failure: Failure) -> Result<WriteResult<Applied>, Error> {
         self.outcome = AttemptOutcome::Unknown;
         let item_ref = self.intent.item_ref();
@@ -257,7 +259,7 @@ impl Writer<'_> {
         self.outcome.end(self.attempts, table, expected.version(), error)
     }
 
-    /// Returns `None` if the call should send another attempt.
+    /// Returns `None` if the call should send another attempt of the write.
     async fn judge_condition(
         &mut self,
         facts: &PlanFacts,
@@ -278,7 +280,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns `None` if the call should send another attempt.
+    /// Returns `None` if the call should send another attempt of the write.
     async fn judge_lease_row(
         &mut self,
         facts: &PlanFacts,
@@ -357,8 +359,9 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns the item that made the condition false. Some DynamoDB-compatible servers refuse a
-    /// write without the item, so `seen` then reads the item.
+    /// Returns the item that made the condition false. If the refusal contains no item, `seen`
+    /// reads the item, because some DynamoDB-compatible servers never return the item with a
+    /// refusal.
     async fn seen(&mut self, returned: Option<Item>) -> Result<Option<Item>, Error> {
         if returned.is_some() {
             return Ok(returned);

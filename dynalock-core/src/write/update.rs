@@ -9,8 +9,9 @@ use crate::{
 };
 
 /// Returns an update expression that writes the changes, the next version and the next write ids.
-/// The expression removes the serde aliases of each written attribute, because serde would report a
-/// duplicate field or read a removed value.
+/// The expression also removes the serde aliases of each changed attribute. If an item contained
+/// both an attribute and its alias, serde would report a duplicate field. If only the alias
+/// remained, serde would read the alias in place of a removed attribute.
 pub(crate) fn update(
     model: &Model,
     changes: Changes,

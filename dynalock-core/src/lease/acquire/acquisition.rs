@@ -68,7 +68,8 @@ pub(crate) struct Acquired {
     pub(crate) row: Option<Item>,
 }
 
-/// Waits until the caller has dropped the future of the acquire call.
+/// The sender of the call's result. The method `closed` of the sender waits until the caller has
+/// dropped the future of the acquire call.
 pub(crate) type Caller = oneshot::Sender<Result<Vec<KeptGrant>>>;
 
 pub(crate) enum Stop {
@@ -98,8 +99,8 @@ impl<'a> Acquisition<'a> {
         self.requests += 1;
     }
 
-    /// Returns the longest time for the next request of the call. The request of a waiting call ends
-    /// at the latest when its wait for the lock ends, but always has the time [`LAST_REQUEST`].
+    /// Returns the time limit of the next request of the call. For a call that waits, the limit is
+    /// the remaining wait or [`LAST_REQUEST`], whichever is longer, but at most `limits.deadline`.
     pub(crate) fn deadline(&self, limits: Limits) -> Duration {
         match self.is_single_attempt() {
             true => limits.deadline,
@@ -138,13 +139,15 @@ impl<'a> Acquisition<'a> {
             .with_cost(self.spec.call_cost.as_ref().map(|call_cost| call_cost.cost()))
     }
 
-    /// Returns `None` if another caller has held the lock since the removal of the expired lease.
+    /// Returns the fence of the expired holder that the call has removed, or `None` if the grant
+    /// with the fence `fence` is not the next grant after this holder.
     pub(crate) fn taken_over_before(&self, fence: u64) -> Option<u64> {
         // Each grant raises the fence by one.
         self.taken_over.filter(|expired| expired.checked_add(1) == Some(fence))
     }
 
-    /// DynamoDB refuses new queue entries while a holder without a queue entry has the lock.
+    /// With [`Order::Fair`], the condition of the enter request requires that the row has no owner
+    /// attribute.
     fn is_denied_by(&self, record: &LockRecord) -> bool {
         match self.order {
             Order::Any => record.is_held_by_another(&self.owner),
@@ -191,8 +194,8 @@ impl<'a> Acquisition<'a> {
     /// Removes an expired holder, or waits until DynamoDB may grant the next attempt. Returns an
     /// error if the queue is full.
     ///
-    /// An enqueue cannot remove an expired owner, and the answer to a transaction does not show a
-    /// takeover. Therefore a separate request removes the expired holder.
+    /// A separate request removes an expired holder, because an enter request cannot remove the
+    /// holder, and the answer to a transaction does not show which holder the transaction replaced.
     pub(crate) async fn after_denial(&mut self, record: LockRecord, caller: &mut Caller) -> Result<(), Stop> {
         let is_full =
             matches!(self.order, Order::Fair { most } if record.owner.is_none() && record.queue.len() >= most);
@@ -315,9 +318,9 @@ impl<'a> Acquisition<'a> {
         Ok(())
     }
 
-    /// Returns whether the call must send the next attempt to acquire the lock. Several calls of one
-    /// `Locks` or repository may wait for the same lock outside the lock's queue. Of these calls,
-    /// only the call that has waited longest sends attempts.
+    /// Returns whether the call must send the next attempt to acquire the lock. If several calls of
+    /// one `Locks` or repository wait for the same lock without a queue, only the call that has
+    /// waited longest sends attempts.
     fn see(&mut self, seen: &SeenRow) -> bool {
         let record = LockRecord::of(&self.spec.row.layout, seen.item.as_ref());
         if self.is_denied_by(&record) {
@@ -367,8 +370,8 @@ impl<'a> Acquisition<'a> {
     }
 }
 
-/// After the end of the wait, the error names the holder of the first lock that another caller
-/// holds, even if DynamoDB did not answer the last request.
+/// Replaces [`Error::Exhausted`] by [`Error::Locked`] if the call's wait has ended, and the last
+/// read of one of the call's locks showed a holder.
 pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &'a Acquisition<'s>>) -> Stop {
     if !matches!(stop, Stop::Failed(Error::Exhausted { .. })) {
         return stop;

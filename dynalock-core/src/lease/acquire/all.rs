@@ -12,7 +12,8 @@ use crate::{
     retry::{Attempts, Backoff, Limits},
 };
 
-/// A call that waits for several locks holds none of the locks, so calls cannot deadlock.
+/// Acquires all locks by one transaction. While the call waits, it holds none of the locks, so two
+/// calls for the same locks cannot deadlock.
 pub(super) async fn acquire_all(
     specs: &[AcquireSpec],
     limits: Limits,
@@ -125,7 +126,8 @@ async fn read(
     Ok(if denied.is_empty() { AttemptResult::Granted(granted) } else { AttemptResult::Denied(denied) })
 }
 
-/// A delayed duplicate of the transaction may still acquire the locks with the old owner text.
+/// Selects a new owner text for the next attempt, because a delayed duplicate of an earlier attempt
+/// may still acquire the locks with the owner text of that attempt.
 fn renew_owner(all: &mut [Acquisition<'_>]) {
     give_back(all);
     let owner = all[0].spec.owner();

@@ -32,8 +32,9 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut Caller) -> Resu
                 Ok(None) => {}
                 Err(error @ Error::NotFound { .. }) => {
                     acquisition.observer.forget();
-                    // The attempt may have acquired and released a lease in a separate row. With a
-                    // new owner text, a delayed duplicate of the release cannot end the next grant.
+                    // An attempt that found no item may have acquired and released a lease in a
+                    // separate row. With a new owner text, a delayed duplicate of the release
+                    // cannot end the next grant.
                     acquisition.owner = acquisition.spec.owner();
                     missing = Some(error);
                 }
@@ -52,7 +53,7 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut Caller) -> Resu
 }
 
 impl Acquisition<'_> {
-    /// Returns `None` if the lease of another holder has not ended.
+    /// Returns `None` if another caller still holds the lock.
     async fn attempt(&mut self) -> Result<Option<KeptGrant>, Error> {
         let mut backoff = Backoff::default();
         self.begin_attempt();

@@ -6,8 +6,9 @@ use crate::{
 };
 
 /// The observed holders of one lock, from which a waiter computes the pauses between its reads. The
-/// section "Waiting for a lock" of ARCHITECTURE.md describes the pauses. The pauses grow with the
-/// holder's age, so the number of reads grows only with the logarithm of this age.
+/// section "Waiting for a lock" of ARCHITECTURE.md describes the pauses. The longer the holder has
+/// the lock, the longer are the pauses, so the number of reads grows only with the logarithm of the
+/// holding time.
 #[derive(Debug, Default)]
 pub(crate) struct ObservedHolds {
     holder: Option<ObservedHolder>,
@@ -69,8 +70,8 @@ impl ObservedHolds {
     }
 
     /// Returns the pause of a waiter while another waiter of the process reads the lock's row for
-    /// both waiters. The returned pause is longer than the mean hold, and longer than the pause of
-    /// the reading waiter.
+    /// both waiters. The returned pause is longer than the mean time for which callers hold the
+    /// lock, and longer than the pause between two reads by the other waiter.
     pub(crate) fn pause_of_others(&self, place: WaiterPlace, now: Instant, round_trip: Duration) -> Range<Duration> {
         around(self.pause(place, now, round_trip).end.max(self.mean.unwrap_or_default()).saturating_mul(4))
     }

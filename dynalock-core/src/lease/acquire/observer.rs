@@ -17,7 +17,7 @@ pub(crate) struct ExpiryObserver {
     unit: TimeUnit,
     rng: fastrand::Rng,
     observed: Option<Observed>,
-    /// `true` if the last read showed no holder. A read without a holder may be outdated, so
+    /// `true` if the last read showed no holder. An eventually consistent read may be outdated, so
     /// `observed` still contains the last holder.
     seems_free: bool,
     /// The number of attempts, since the last change of the lease, that were sent because the lease
@@ -32,7 +32,7 @@ const JITTER: Duration = Duration::from_millis(10);
 struct Observed {
     record: LockRecord,
     /// The time just after the waiter first received the current lease attributes. If `since` were
-    /// earlier, the waiter could take over the lease too early.
+    /// a time before the read, the waiter could take over the lease too early.
     since: Instant,
 }
 
@@ -115,8 +115,9 @@ impl ExpiryObserver {
         }
     }
 
-    /// `read` is the time until the next read of the lock's row. After refused attempts, the pause
-    /// grows up to one second, so that a lock that cannot be granted causes no busy loop.
+    /// Returns the time until the waiter's next read or attempt. `read` is the time until the next
+    /// read of the lock's row. With each refused attempt to take over an ended lease, the pause
+    /// grows, up to one second, so that a lease that no caller can take over causes no busy loop.
     pub(crate) fn pause(&mut self, read: Duration) -> Duration {
         const LONGEST: Duration = Duration::from_secs(1);
         if let Some(doublings) = self.denials.checked_sub(1) {

@@ -74,8 +74,9 @@ impl<'a> Polls<'a> {
         self.waiter.as_ref().is_some_and(LocalWaiter::is_first)
     }
 
-    /// A release by a caller of the same client wakes the waiters, so no waiter needs to read the row
-    /// for the other waiters.
+    /// Returns `false` if another waiter of the same client reads the lock's row for this waiter.
+    /// If a caller of the same client holds the lock, the release wakes the waiters, so
+    /// `reads_for_all` returns `false` for all waiters.
     fn reads_for_all(&self) -> bool {
         let Some(waiter) = &self.waiter else { return true };
         let is_local = self.holder.as_ref().is_some_and(|holder| waiter.is_local(holder));

@@ -8,8 +8,8 @@ use crate::{
     retry::Attempts,
 };
 
-/// All repetitions have the same client request token, so DynamoDB applies the transaction only
-/// once. Returns the cancellation reasons if a condition was false.
+/// All repetitions of the transaction have the same client request token, so DynamoDB applies the
+/// transaction only once. Returns the cancellation reasons if a condition was false.
 pub(crate) async fn transact(
     attempts: &mut Attempts,
     AcquireSpec { connection, row, .. }: &AcquireSpec,
@@ -41,7 +41,7 @@ pub(crate) fn denials<'a>(specs: impl Iterator<Item = &'a AcquireSpec>, reasons:
     .collect()
 }
 
-/// The rows must be in one table, and the reads are consistent.
+/// Reads the rows of several locks in one table by consistent reads.
 pub(crate) async fn read_rows<'a>(
     attempts: &mut Attempts,
     specs: impl Iterator<Item = &'a AcquireSpec>,

@@ -18,8 +18,8 @@ use crate::{
 pub(crate) struct AcquireSpec {
     pub(crate) connection: Arc<Connection>,
     pub(crate) row: Row,
-    /// The name of the lock's row, or the key of a leased item. The text is empty if errors must
-    /// not show the key.
+    /// The name of the lock's row, or the key of a leased item. An empty `row_name` means that
+    /// errors must not show the key.
     pub(crate) row_name: Arc<str>,
     pub(crate) options: LeaseOptions,
     pub(crate) wait: Wait,

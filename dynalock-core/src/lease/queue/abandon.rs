@@ -29,8 +29,8 @@ pub(crate) fn abandon_later<'a>(all: impl Iterator<Item = &'a AcquireSpec>, owne
     }
 }
 
-/// If DynamoDB answers in time, the queues no longer contain the caller's entries when the call
-/// ends.
+/// Removes the caller's entries from the queues, and waits at most [`LAST_REQUEST`] for the
+/// removal.
 pub(crate) async fn abandon_at_the_end<'a>(
     all: impl Iterator<Item = &'a AcquireSpec>,
     owner: &Arc<str>,

@@ -153,8 +153,8 @@ impl<'a> Queued<'a> {
         }
     }
 
-    /// For one lock, the sleep ends early if another request of the process receives the lock's
-    /// row.
+    /// Waits for the time `pause`. A call for one lock stops waiting if another request of the same
+    /// client receives the lock's row.
     async fn sleep(&mut self, pause: Duration, caller: &mut Caller) -> Result<Option<SeenRow>, Stop> {
         if let [ticket] = &mut self.tickets[..] {
             return ticket.acquisition.sleep_until_seen(pause, caller).await;
@@ -196,7 +196,8 @@ impl<'a> Queued<'a> {
         Ok(())
     }
 
-    /// A waiting call renews the locks that the call already holds.
+    /// Waits until the call holds all of its locks. While the call waits for a lock, the call
+    /// renews the locks that it already holds.
     async fn wait_for_turns(
         &mut self,
         duplicate: Duplicate,

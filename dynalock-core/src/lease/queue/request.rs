@@ -19,7 +19,7 @@ use crate::{
 pub(crate) enum Duplicate {
     Impossible,
     /// The request that removes the entry stores the entry's text in the row, so that DynamoDB
-    /// refuses the delayed duplicate.
+    /// refuses a delayed duplicate of the enter request.
     Possible,
 }
 
@@ -106,7 +106,8 @@ impl Row {
         row
     }
 
-    /// The entry must be behind the head of the queue, because `abandon` does not raise the fence.
+    /// Removes an entry behind the head of the queue. A removal of the head must also raise the
+    /// fence, and `abandon` does not raise the fence.
     pub(crate) fn abandon(&self, entry: &str, place: usize) -> Write {
         let to = &mut Placeholders::default();
         let queue = to.name(self.layout.queue);

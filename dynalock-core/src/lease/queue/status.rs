@@ -28,7 +28,7 @@ pub struct QueueStatus {
     /// The label of the holder, or the random nonce of the grant if the holder has no label.
     pub holder: String,
     /// The expected time until this caller gets the lock. The estimate is based on the speed at
-    /// which the queue has moved since this caller entered the queue. The estimate is `None` until
+    /// which the queue has moved since this caller entered the queue. `estimate` is `None` until
     /// the position of this caller has changed.
     pub estimate: Option<Duration>,
 }

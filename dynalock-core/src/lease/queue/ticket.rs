@@ -26,15 +26,15 @@ use crate::{
 pub(super) struct Ticket<'a> {
     pub(super) acquisition: Acquisition<'a>,
     place: Place,
-    /// The latest known time at which another entry was the head of the queue, or `None` if no time
-    /// is known.
+    /// The latest time at which the call's entry was certainly not the head of the queue, or `None`
+    /// if no such time is known.
     last_other: Option<Instant>,
     estimate: Option<WaitEstimate>,
 }
 
 enum Place {
-    /// The call's entry waits behind the given number of entries. The stored number of entries
-    /// never grows, even if an outdated read shows more entries.
+    /// The call's entry waits in the queue. The field is the lowest number of entries before the
+    /// call's entry that a read has shown.
     Waiting(usize),
     /// The call's entry is the head of the queue.
     Head { row: Option<Item>, record: Box<LockRecord> },
@@ -62,12 +62,13 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// The enter request was sent at `sent`, so the entry becomes the head after `sent`.
+    /// `sent` is a time just before the call sent the enter request, so the call's entry was not
+    /// the head of the queue at `sent`.
     pub(super) fn began_waiting(&mut self, sent: Instant) {
         self.last_other = Some(sent);
     }
 
-    /// Returns whether the call's entry is in the queue.
+    /// Returns `true` if the queue in the row contains the call's entry.
     pub(super) fn saw(&mut self, SeenRow { item, sent, source }: SeenRow) -> bool {
         let record = self.record(item.as_ref());
         match (source, record.place_of(&self.acquisition.owner)) {
@@ -96,7 +97,7 @@ impl<'a> Ticket<'a> {
         LockRecord::of(&self.acquisition.spec.row.layout, row)
     }
 
-    /// Returns whether the call's entry is in the queue.
+    /// Returns `true` if the queue in the row contains the call's entry.
     pub(super) fn move_to(&mut self, row: Option<Item>, record: LockRecord) -> bool {
         let Some(index) = record.place_of(&self.acquisition.owner) else { return false };
         match (&self.place, index) {

@@ -32,8 +32,8 @@ pub(crate) struct IntentOf<T> {
     pub(crate) value: T,
     pub(crate) change: Change,
     pub(crate) policy: LeasePolicy,
-    /// The condition from the builder of a single write. In a [`Transaction`](crate::Transaction),
-    /// the field is `None`.
+    /// The caller's condition on a single write, always `None` in a
+    /// [`Transaction`](crate::Transaction).
     pub(crate) condition: Option<Arc<Condition<T>>>,
     /// The time of the write, in epoch milliseconds, for all attempts.
     pub(crate) at: u64,
@@ -50,8 +50,8 @@ pub(crate) enum Change {
     /// Sets all attributes of the value, and removes all attributes that the value does not
     /// contain.
     Replace(Basis),
-    /// Replaces an item that contains lease attributes. The [`Item`] is the whole stored item,
-    /// because a [`Basis`] does not contain all attributes.
+    /// Replaces the content of the stored item, and keeps the lease attributes of the item. The
+    /// [`Item`] is the whole stored item, because a [`Basis`] does not contain all attributes.
     Overwrite(Basis, Item),
     /// Creates an item over an expired item, with a new incarnation (a random id that distinguishes
     /// the new item). The write keeps the lease attributes of the expired item. The [`Item`] is the
@@ -104,7 +104,8 @@ impl<T: Versioned> IntentOf<T> {
 
     /// Returns `true` if the stored item has an attribute that `T` does not name and that no
     /// flattened field of the caller's value has written. The condition of a PutItem does not
-    /// compare such attributes, so a PutItem could undo a change of another program.
+    /// compare attributes that `T` does not name, so a PutItem could undo a change of another
+    /// program.
     pub(crate) fn keeps_foreign(&self, stored: &Item, changes: &Changes) -> bool {
         let is_known = |name: &str| {
             T::MODEL.attributes.contains(&name)
@@ -162,7 +163,8 @@ impl<T: Versioned> IntentOf<T> {
     fn changed_times(&self) -> Vec<(Cow<'static, str>, AttributeValue)> {
         let named = |(name, value)| (Cow::Borrowed(name), value);
         match &self.change {
-            // The expired item contains the time of an earlier create.
+            // The expired item contains the time of an earlier create, so the write also sets the
+            // time of the new create.
             Change::Recreate(..) => self.times().attributes(T::MODEL).map(named).collect(),
             _ => updated_at(T::MODEL, self.at).into_iter().map(named).collect(),
         }
@@ -285,7 +287,7 @@ impl<T: Versioned> Intent for IntentOf<T> {
         match &self.change {
             Change::Create | Change::Replace(_) => return self.plan_put(stamp, clause),
             // A PutItem over an item that contains a lease could overwrite a newer fence with an
-            // older one.
+            // older fence.
             Change::Recreate(..) if T::MODEL.lock_in_item().is_none() => return self.plan_put(stamp, clause),
             Change::Delete(_) => return self.plan_delete(clause),
             Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) | Change::Recreate(..) => {}
@@ -321,8 +323,8 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
         self.change.basis().map(|basis| &basis.state)
     }
 
-    /// Adapts a create to the stored item. The new create overwrites an expired item, or requires
-    /// that the key has no item.
+    /// Changes a create, so that its next attempt overwrites an expired item, or requires that the
+    /// key has no item.
     fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error> {
         let creates = matches!(self.change, Change::Create | Change::Recreate(..));
         if !creates || stored.is_some_and(|item| !self.expiry.is_over(T::MODEL, item)) {
@@ -349,7 +351,7 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
     }
 }
 
-/// Returns `None` if the item has changed since the caller got the etag. `item` is the stored item.
+/// Returns `None` if the item has changed since the caller got the etag.
 pub(crate) fn basis_at<T: Versioned>(table: &Arc<str>, item: Item, etag: &Etag) -> Result<Option<Basis>, Error> {
     let (current, mut basis) = decode::<T>(table, item)?;
     // The caller has edited the value outside the library, so the changed attributes are the

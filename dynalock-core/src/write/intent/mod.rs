@@ -20,8 +20,9 @@ use crate::{
     version::{Expected, Repeats},
 };
 
-/// A change of one item, without the type of the item. An intent makes a new request for each
-/// attempt, because each attempt of a lease holder has a new heartbeat number.
+/// A change of one item. The trait does not name the Rust type of the item, so that one list can
+/// contain changes of several types. An intent makes a new request for each attempt, because each
+/// attempt of a lease holder has a new heartbeat number.
 pub(crate) trait Intent: Send + Sync {
     fn target(&self) -> Target<'_>;
 
@@ -29,15 +30,16 @@ pub(crate) trait Intent: Send + Sync {
 
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error>;
 
-    /// Returns `true` if DynamoDB could apply two attempts of the write. Only a patch can be
-    /// applied twice, because only a patch changes the stored value without requiring a version.
+    /// Returns `true` if DynamoDB could apply two attempts of the write, and the second attempt
+    /// would change the item again. Only a patch changes the stored value without requiring a
+    /// version.
     fn is_relative(&self) -> bool {
         matches!(self.target().expected, Expected::Present)
     }
 
     /// Returns `true` if the item is in the state that the write requires, and the caller's
-    /// condition is false for the item. DynamoDB has then applied no attempt, and will apply no
-    /// delayed duplicate.
+    /// condition is false for the item. If `is_refused_for_good` returns `true`, DynamoDB has
+    /// applied no attempt, and will apply no delayed duplicate.
     fn is_refused_for_good(&self, _met: Option<&Item>) -> bool {
         false
     }
@@ -79,8 +81,8 @@ impl Target<'_> {
 pub(crate) trait OwnedIntent: Intent {
     fn state(&self) -> Option<&State>;
 
-    /// Changes the operation to fit the stored item. For example, a create then replaces an expired
-    /// item.
+    /// Changes the write, so that its next attempt fits the stored item. For example, the next
+    /// attempt of a create replaces an expired item.
     fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error>;
 
     /// Returns the result of the write: a `Stored<T>`, or `()` for a delete or a patch. `next` is
@@ -92,7 +94,7 @@ pub(crate) trait OwnedIntent: Intent {
 #[must_use]
 pub(crate) enum Adapted {
     Yes,
-    /// The next request would equal the refused request.
+    /// The write is unchanged, so another attempt would send the same request.
     No,
 }
 
