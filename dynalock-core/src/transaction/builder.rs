@@ -149,7 +149,7 @@ impl Transaction {
         attempts;
         /// The budgets of the repositories do not apply to a transaction.
         budget;
-        /// The default timeout is 1 second.
+        /// The default timeout of an attempt is 1 second.
         attempt_timeout;
     }
 

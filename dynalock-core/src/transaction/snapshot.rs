@@ -73,7 +73,7 @@ impl TransactionGet {
         budget;
         /// The default deadline is 10 seconds.
         deadline;
-        /// The default timeout is 1 second.
+        /// The default timeout of an attempt is 1 second.
         attempt_timeout;
     }
 

@@ -13,7 +13,7 @@ use crate::{storms::Tally, support::now};
 
 /// The result that a writer got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
+pub(super) enum Told {
     Done,
     InDoubt,
     Refused,
@@ -65,6 +65,9 @@ pub(super) struct Ground<T> {
     believers: Vec<Believer<T>>,
     grants: BTreeSet<Grant>,
     told: BTreeMap<String, Told>,
+    /// The marks of each incarnation that a guard may have deleted, by the number of the
+    /// incarnation.
+    ended_by_guards: BTreeMap<u64, String>,
     /// The number of creates that were sent.
     begun: u64,
     /// The number of deletes that were sent.
@@ -74,8 +77,8 @@ pub(super) struct Ground<T> {
 
 impl<T> Default for Ground<T> {
     fn default() -> Self {
-        let (grants, told, tally) = <_>::default();
-        Self { believers: Vec::new(), grants, told, begun: 0, ended: 0, tally }
+        let (grants, told, ended_by_guards, tally) = <_>::default();
+        Self { believers: Vec::new(), grants, told, ended_by_guards, begun: 0, ended: 0, tally }
     }
 }
 
@@ -141,12 +144,26 @@ impl<T: Counted> Ground<T> {
         self.ended - 1
     }
 
+    /// Records that a guard deletes the item with these marks. The delete of a later guard shows
+    /// that the delete of an earlier guard was not applied.
+    pub(super) fn may_end(&mut self, marks: String) {
+        self.ended_by_guards.insert(life_of(&marks), marks);
+    }
+
+    /// Adds the incarnations that only the delete of a guard can have ended, and sorts all
+    /// incarnations.
+    pub(super) fn with_lives_ended_by_guards(&mut self, lives: Vec<String>) -> Vec<String> {
+        let mut all = std::mem::take(&mut self.ended_by_guards);
+        all.extend(lives.into_iter().map(|marks| (life_of(&marks), marks)));
+        all.into_values().collect()
+    }
+
     /// Returns the number of deletes that were sent.
     pub(super) fn ended(&self) -> u64 {
         self.ended
     }
 
-    pub(super) fn wrote(&mut self, mark: String, result: &Result<(), Error>) {
+    pub(super) fn wrote(&mut self, mark: String, result: &Result<(), Error>) -> Told {
         let told = match result {
             Ok(()) => Told::Done,
             Err(Error::Indeterminate { .. }) => Told::InDoubt,
@@ -158,6 +175,7 @@ impl<T: Counted> Ground<T> {
             Told::InDoubt | Told::Refused => self.tally.refused += 1,
         }
         assert_eq!(self.told.insert(mark, told), None, "a mark is used once");
+        told
     }
 
     /// Compares the results of the writers with the marks of each incarnation. The first mark of an
@@ -171,10 +189,15 @@ impl<T: Counted> Ground<T> {
             self.tally.denied += u64::from(*told == Told::Refused && applied.contains(&**mark));
         }
         for marks in &lives {
-            let life = marks[0].strip_prefix('l').and_then(|life| life.parse().ok()).expect("a life has a number");
-            self.tally.stale += stale(life, marks);
+            self.tally.stale += stale(life_of(marks[0]), marks);
         }
     }
+}
+
+/// Returns the number of the incarnation with these marks.
+pub(super) fn life_of(marks: &str) -> u64 {
+    let number = marks.split_whitespace().next().and_then(|mark| mark.strip_prefix('l')?.parse().ok());
+    number.expect("a life has a number")
 }
 
 /// Returns the number of marks in a wrong place. All marks of a grant are in its own incarnation.

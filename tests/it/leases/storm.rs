@@ -8,7 +8,7 @@ use dynalock::{Error, LeaseGuard, Repository, Transaction, private::ClockAhead a
 use fastrand::Rng;
 use tokio::task::JoinSet;
 
-use super::ground::{Grant, Ground};
+use super::ground::{Grant, Ground, Told, life_of};
 use crate::{
     storms::{Deviation, Tally, Weather, ahead, deviations, seeds, survives},
     support::{Archive, Crate, Kept, SKEW, Shop, TTL, layer::Layer, millis, secs, travel},
@@ -41,9 +41,7 @@ pub(super) trait Counted: Kept {
         if Self::IS_SEPARATE {
             return 0;
         }
-        let marks = self.label().as_deref().unwrap_or_default();
-        let number = marks.split_whitespace().next().and_then(|mark| mark.strip_prefix('l')?.parse().ok());
-        number.expect("a life has a number")
+        life_of(self.label().as_deref().unwrap_or_default())
     }
 }
 
@@ -102,15 +100,20 @@ impl<T: Counted> Process<T> {
         let grant = Grant::of(&lease);
         self.ground.lock().unwrap().enter(lease);
         let writes = rng.u32(1..4);
+        let mut last = Told::Done;
         for round in 0..writes {
             // Without heartbeats, a long pause is like a paused process.
             let pause = if rng.f64() < 0.1 { rng.u64(8_000..20_000) } else { rng.u64(0..3_000) };
             travel(millis(pause)).await;
-            self.update(grant, grant.mark(round)).await;
+            last = self.update(grant, grant.mark(round)).await;
         }
         let lease = self.ground.lock().unwrap().leave(grant);
         if self.lives == Lives::Many && rng.f64() < 0.3 {
-            return self.delete(lease).await;
+            // After a lost reply, the guard does not know which item it deletes.
+            return match last {
+                Told::Done if rng.bool() => self.delete_by_guard(lease).await,
+                _ => self.delete(lease).await,
+            };
         }
         match rng.u32(0..10) {
             0..3 => {
@@ -125,13 +128,13 @@ impl<T: Counted> Process<T> {
         }
     }
 
-    /// Writes under the lease, and records the results.
-    async fn update(&self, grant: Grant, mark: String) {
+    /// Writes under the lease, and records the result.
+    async fn update(&self, grant: Grant, mark: String) -> Told {
         let mut lease = self.ground.lock().unwrap().take(grant);
         let written = lease.update(|it| it.write(&mark)).await;
         let mut ground = self.ground.lock().unwrap();
         ground.put(lease);
-        ground.wrote(mark, &written);
+        ground.wrote(mark, &written)
     }
 
     /// Dies and leaves a token. Another process resumes the lease by the token, if the lease has
@@ -161,6 +164,15 @@ impl<T: Counted> Process<T> {
         tx.create(&self.items, grave);
         drop(tx.commit().await);
         drop(lease);
+        self.create().await;
+    }
+
+    /// Deletes the item by its guard, and creates it again.
+    async fn delete_by_guard(&self, lease: LeaseGuard<T>) {
+        let marks = T::clone(&lease).label().clone().unwrap_or_default();
+        self.ground.lock().unwrap().may_end(marks);
+        let deleted = lease.delete().await.is_ok();
+        self.ground.lock().unwrap().tally.deleted += u64::from(deleted);
         self.create().await;
     }
 
@@ -231,15 +243,15 @@ async fn storm<T: Counted>(seed: u64, weather: Weather, deviation: Deviation, li
             lives.push(grave.label().clone().unwrap_or_default());
         }
     }
-    let ended = lives.len() as u64;
     lives.push(marks);
+    let mut ground = ground.lock().unwrap();
+    let mut lives = ground.with_lives_ended_by_guards(lives);
+    ground.tally.lives += lives.len() as u64 - 1;
     if T::IS_SEPARATE {
         lives = vec![lives.concat()];
     }
-    let mut ground = ground.lock().unwrap();
     ground.settle(&lives);
     ground.tally.left += u64::from(last.is_err());
-    ground.tally.lives += ended;
     ground.tally.clone()
 }
 
@@ -276,6 +288,7 @@ fn storms_of_lives<T: Counted>(seeds: u64) {
     assert!(tally.grants > seeds * 10, "{tally:?}");
     assert!(tally.writes > seeds * 10, "{tally:?}");
     assert!(tally.lives > seeds * 2, "{tally:?}");
+    assert!(tally.deleted > seeds / 2, "{tally:?}");
 }
 
 #[test]

@@ -55,6 +55,8 @@ pub(crate) struct Tally {
     pub(crate) resumed: u64,
     /// The number of incarnations of items that ended.
     pub(crate) lives: u64,
+    /// The number of items that a guard deleted.
+    pub(crate) deleted: u64,
 }
 
 impl Tally {
@@ -70,7 +72,7 @@ impl Tally {
         [overlaps, told_late, fences, stale, left, inversions, doubled, forgotten, denied]
     }
 
-    fn figures(&mut self) -> [&mut u64; 21] {
+    fn figures(&mut self) -> [&mut u64; 22] {
         let Self {
             grants,
             together,
@@ -93,10 +95,11 @@ impl Tally {
             outside,
             resumed,
             lives,
+            deleted,
         } = self;
         [
             grants, together, writes, refused, takeovers, cancelled, overlaps, told_late, fences, stale, left, ghosts,
-            lost, inversions, evicted, doubled, forgotten, denied, outside, resumed, lives,
+            lost, inversions, evicted, doubled, forgotten, denied, outside, resumed, lives, deleted,
         ]
     }
 }

@@ -40,7 +40,8 @@ impl<'a> Polls<'a> {
         self.holder = None;
     }
 
-    /// By default, the pause between two reads is at least one round trip to DynamoDB.
+    /// By default, the shortest pause between two reads is one round trip to DynamoDB, or the longest
+    /// pause if the longest pause is shorter.
     pub(crate) fn pause(&mut self, place: WaiterPlace) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
         let AcquireSpec { connection, options: LeaseOptions { ttl, refresh, .. }, .. } = self.spec;

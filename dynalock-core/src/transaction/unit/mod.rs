@@ -147,7 +147,7 @@ impl<F> UnitOfWork<'_, F> {
         /// The budget covers all runs of the closure together. The budgets of the repositories do
         /// not apply to a unit of work.
         budget;
-        /// The default timeout is 1 second.
+        /// The default timeout of an attempt is 1 second.
         attempt_timeout;
         /// The default pace is [`Pace::Balanced`](crate::Pace::Balanced). The documentation of
         /// [`Pace`](crate::Pace) describes pauses as multiples of a round trip. In a unit of work,
