@@ -18,7 +18,8 @@ pub(crate) struct Creation<'a> {
     pub(crate) table: &'a Arc<str>,
     pub(crate) model: &'static Model,
     pub(crate) settings: TableSettings,
-    /// The limits of the whole call, including the wait for the new table.
+    /// The limits of the whole call that creates the table, including the wait until the table is
+    /// active.
     pub(crate) limits: Limits,
     /// The deadline of the CreateTable request and its retries. The deadline of the CreateTable
     /// request is shorter than the deadline of the whole call, so that the call soon reports a
