@@ -186,9 +186,9 @@ fn is_known(value: &AttributeValue) -> bool {
     }
 }
 
-/// Returns the type of an attribute in the words of an error message. For a list or a map, serde
-/// may have refused an inner value, so `kind_of` returns `another value in a list` or
-/// `another value in a map`.
+/// Returns a phrase for the type of an attribute, for use in error messages, for example
+/// `a string`. For a list or a map, serde may have refused an inner value, so `kind_of` returns
+/// `another value in a list` or `another value in a map`.
 fn kind_of(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "a string",

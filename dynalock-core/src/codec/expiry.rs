@@ -7,7 +7,7 @@ use crate::{
     number,
 };
 
-/// What a read returns for an expired item.
+/// Says whether a read returns expired items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExpiredItems {
     Absent,

@@ -32,8 +32,8 @@ const LARGEST_PLAIN: usize = 128;
 const HASHED: u8 = u8::MAX;
 
 /// A serializer that appends the fingerprints of values to one buffer. The serializer writes a type
-/// tag before each value, the length before each text, and an end tag after each list. Without the
-/// tags and the lengths, different values could produce the same bytes.
+/// tag before each value, the length before each text, and an end tag after each list. Without type
+/// tags and lengths, different values could produce the same bytes.
 #[derive(Clone)]
 pub(super) struct Buffer(Vec<u8>);
 

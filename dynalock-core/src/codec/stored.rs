@@ -63,7 +63,7 @@ pub(crate) struct Basis {
 }
 
 /// A copy of the stored item without the attributes that the library adds, for example `_writes`.
-/// The copy is `None` for a type without a flattened field.
+/// For a type without a flattened field, `Content` contains `None`.
 #[derive(Clone)]
 pub(crate) struct Content(Option<Arc<Item>>);
 
@@ -198,9 +198,9 @@ impl<T: Versioned> Stored<T> {
     }
 
     /// Makes a `Stored` for tests, without an item in DynamoDB. A test that replaces the repository
-    /// with items in memory calls `detached` to implement [`Store`](crate::store::Store). The
-    /// update of a stored item with the result of `detached` fails with a conflict, even if the
-    /// versions are equal.
+    /// with items in memory calls `detached` to implement [`Store`](crate::store::Store). An update
+    /// of a stored item with a value from `detached` fails with a conflict, even if the versions
+    /// are equal.
     ///
     /// # Examples
     ///
@@ -235,8 +235,7 @@ impl Basis {
         Self::read(State { revision, image: None }, content, times)
     }
 
-    /// Makes the [`Basis`] of a write that replaces the whole item. The write does not need the old
-    /// attributes of the item.
+    /// Makes the [`Basis`] of a write that replaces the whole item.
     pub(crate) fn of_other_content(model: &Model, state: State) -> Self {
         Self::read(state, Content::of(model, &Item::new()), KeptTimes::default())
     }
@@ -255,8 +254,8 @@ impl Basis {
         self.before.get_or_insert_with(|| Fingerprints::of(value).map(Arc::new));
     }
 
-    /// Returns `None` if the program has had no mutable access to the value, and therefore has not
-    /// changed the value.
+    /// Returns the fingerprints from before the first mutable access to the value, or `None` if the
+    /// program has had no mutable access.
     fn before(&self, table: &Arc<str>) -> Result<Option<&Fingerprints>, Error> {
         let failed = |error: &SerdeError| not_encoded(table, error.clone());
         self.before.as_ref().map(|before| before.as_deref().map_err(failed)).transpose()

@@ -1,5 +1,5 @@
-//! Asks DynamoDB for the consumed capacity of requests, and estimates the capacity before the
-//! answers.
+//! Asks DynamoDB for the consumed capacity of requests, and estimates the consumed capacity before
+//! DynamoDB answers.
 
 use std::{
     cell::Cell,
@@ -36,7 +36,8 @@ pub(crate) struct InFlight {
     /// `true` if the SDK has handed the request to the HTTP client, and `false` while the SDK still
     /// fetches credentials and signs the request.
     pub(crate) departed: Cell<bool>,
-    /// `None` if the program does not measure the cost of the call.
+    /// The measurement of the request's capacity, or `None` if the program does not measure the
+    /// cost of the call.
     pub(crate) metered: Option<Arc<MeteredRequest>>,
 }
 

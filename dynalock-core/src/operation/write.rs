@@ -30,10 +30,11 @@ pub(crate) struct Write {
 pub(crate) enum Action {
     Put(Item),
     Update(String),
-    /// An UpdateItem by a patch. Outside a transaction, DynamoDB returns the item after the patch.
+    /// An UpdateItem request that a patch sends. Outside a transaction, DynamoDB returns the item
+    /// after the patch.
     Patch(String),
-    /// An UpdateItem of a lease row. Outside a transaction, DynamoDB returns the lease row from
-    /// before the update.
+    /// An UpdateItem request that changes a lease row. Outside a transaction, DynamoDB returns the
+    /// lease row from before the update.
     RowUpdate(String),
     Delete,
     Check,
@@ -64,8 +65,8 @@ impl Write {
     }
 
     /// Sends the write as a single request. `send` returns the item after an [`Action::Patch`], and
-    /// the lease row from before an [`Action::RowUpdate`]. For each other action, `send` returns
-    /// `None`.
+    /// the lease row from before an [`Action::RowUpdate`]. For an action other than `Patch` or
+    /// `RowUpdate`, `send` returns `None`.
     pub(crate) async fn send(self, client: &Client) -> Result<Option<Item>, Failure> {
         let returned = match self.action {
             Action::Patch(_) => Some(ReturnValue::AllNew),

@@ -592,8 +592,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `page` at any time: a read changes nothing. The caller can
-    /// use the page token of a dropped call again.
+    /// The caller may drop the future of `page` at any time: a read changes nothing. After a
+    /// dropped call, the caller can use the same page token again.
     pub async fn page(self, token: Option<PageToken>) -> Result<Page<K::Row>>
     where
         K: Paged,

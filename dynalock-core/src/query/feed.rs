@@ -40,7 +40,8 @@ enum Next {
     /// contained key, or at the first item if `After` contains `None`.
     After(Option<Item>),
     /// The request for the next page failed while the caller still had items of an earlier page.
-    /// The library requests the page again when the caller has no items left.
+    /// After the failure, the library requests the next page again when the caller has no items
+    /// left.
     Failed(Option<Item>),
     Coming {
         after: Option<Item>,

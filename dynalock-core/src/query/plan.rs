@@ -136,7 +136,7 @@ impl Plan {
     }
 
     /// Returns `true` if an item of the query can have the value `value` in the key attribute
-    /// `key`. If `key` is the partition key, only the partition that the query reads is possible.
+    /// `key`. Each item of the query has the query's partition in its partition key.
     pub(super) fn may_hold(&self, key: &KeyModel, value: &KeyValue) -> bool {
         self.partition.as_ref().is_none_or(|partition| partition.key != *key || partition.value == *value)
     }

@@ -73,8 +73,9 @@ fn is_active(model: &Model, described: &TableDescription) -> bool {
     described.table_status == Some(TableStatus::Active) && is_built
 }
 
-/// DynamoDB refuses an UpdateTimeToLive if another caller has just switched time to live on, so a
-/// refusal is an error only if time to live is still off afterwards.
+/// Switches time to live on, and waits until DynamoDB shows that time to live is on. DynamoDB
+/// refuses an UpdateTimeToLive if another caller has just switched time to live on, so a refusal is
+/// an error only if time to live is still off after the refusal.
 async fn until_time_to_live_is_on(
     attempts: &mut Attempts,
     Creation { connection, table, .. }: Creation<'_>,

@@ -144,9 +144,9 @@ impl Transaction {
             /// # }
             /// ```
         },
-        /// The default deadline is 10 seconds, because DynamoDB may need 5 seconds until it can
-        /// report the outcome of a request whose reply was lost. The deadline and the pace of a
-        /// repository do not apply to a transaction.
+        /// The default deadline of a transaction is 10 seconds, because DynamoDB may need 5 seconds
+        /// until it can report the outcome of a request whose reply was lost. The deadline and the
+        /// pace of a repository do not apply to a transaction.
         deadline;
         attempts;
         /// The budgets of the repositories do not apply to a transaction.
@@ -176,10 +176,11 @@ impl Transaction {
     /// patches. A replace of an item removes the write ids of earlier patches of the item. If later
     /// writes may have removed the write id, read the items and compare them with the intended
     /// result before you commit the transaction a second time. A patch has no condition on the
-    /// version of the item. If a program commits a transaction with a patch again after ten
-    /// minutes, and no item contains the write id any more, DynamoDB may apply the patch a second
-    /// time. To prevent a second patch, add an operation that DynamoDB refuses in the second
-    /// commit, for example the create of an item whose key is the token.
+    /// version of the item. If a program commits a transaction with a patch again more than ten
+    /// minutes after the first commit, and no item contains the write id of the transaction any
+    /// more, DynamoDB may apply the patch a second time. To prevent a second patch, add an
+    /// operation that DynamoDB refuses in the second commit, for example the create of an item
+    /// whose key is the token.
     ///
     /// If a program commits a transaction a second time with the same token, the second request
     /// must have exactly the same bytes as the first request. If DynamoDB still remembers the token
@@ -201,15 +202,16 @@ impl Transaction {
     /// - DynamoDB refuses a patch because an attribute is stored as a null instead of being absent.
     /// - DynamoDB refuses a patch because the item has the attribute `_writes` but no version.
     ///
-    /// If the caller has set a token, the commit never sends a second request with other content,
-    /// because a request with other content needs another token. In each case of the list, a commit
-    /// with a token fails with [`Error::Cancelled`].
+    /// If the caller has set a token, the commit sends no second request with other content,
+    /// because a request with other content needs another token. If only a request with other
+    /// content could succeed, a commit with a token fails with [`Error::Cancelled`].
     ///
     /// From the token, the library derives the write id of the transaction and the random ids of
     /// the created items (incarnations). The random id of an item distinguishes the item from an
     /// earlier item with the same key. Do not use the token a second time after a created item was
     /// deleted, because the second commit would create an item with the key and the random id of
-    /// the deleted item. A caller that has read the deleted item could then overwrite the new item.
+    /// the deleted item. A caller that has read the deleted item could overwrite a new item with
+    /// the same random id.
     ///
     /// # Examples
     ///

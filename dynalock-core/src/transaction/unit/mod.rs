@@ -151,15 +151,15 @@ impl<F> UnitOfWork<'_, F> {
         /// The default pace is [`Pace::Balanced`](crate::Pace::Balanced). A unit of work sleeps for
         /// a multiple of the average time of one run of the closure and its commit, instead of the
         /// multiple of a round trip that [`Pace`](crate::Pace) describes. The pace does not apply
-        /// after DynamoDB has refused a request because of another running transaction on the same
-        /// item.
+        /// to a sleep after DynamoDB has refused a request because of another running transaction
+        /// on the same item.
         pace;
     }
 
     /// Makes the unit of work check the reads of each run of the closure that writes nothing or
-    /// returns an error. The unit of work returns the result of the run only if the run has read
-    /// all items as they were at the same moment. For a run that has read more than one item, the
-    /// check costs at most one TransactGetItems request.
+    /// returns an error. The unit of work returns the result of a run only if the run has read all
+    /// items as they were at the same moment. For a run that has read more than one item, the check
+    /// of the reads costs at most one TransactGetItems request.
     ///
     /// # Examples
     ///

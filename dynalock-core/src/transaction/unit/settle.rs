@@ -258,11 +258,11 @@ fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Erro
 }
 
 /// Returns `ReadAgain` if the transaction changes an item on the condition that the item has not
-/// changed since its read. Another run of the closure sends a request with a new token, but
-/// DynamoDB may still apply a delayed duplicate of the refused request. DynamoDB cannot apply both
-/// requests, because the first applied request makes the condition of the other request false.
-/// Without the condition, `after_contention` returns `SendAgain`: the commit repeats the request
-/// with the same token, so DynamoDB applies the request only once.
+/// changed since its read. Another run of the closure sends a request with a new token. DynamoDB
+/// cannot apply both the new request and a delayed duplicate of the refused request, because the
+/// request that DynamoDB applies first makes the condition of the other request false. For a
+/// transaction without a condition on an unchanged item, `after_contention` returns `SendAgain`:
+/// the commit repeats the request with the same token, so DynamoDB applies the request only once.
 fn after_contention(operations: &[Operation], assembly: &Assembly) -> AfterContention {
     let changes_a_read_item = |(operation, position): (&Operation, &WritePosition)| {
         let expected = operation.intent().map(|intent| intent.target().expected);
