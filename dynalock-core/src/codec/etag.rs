@@ -19,10 +19,10 @@ use crate::{
 ///
 /// `Display`, `FromStr` and serde convert an etag to a string and back, for example to send the
 /// etag to a browser. [`Stored::assume`](crate::Stored::assume) combines an etag with an edited
-/// value. An etag contains no content of the item. If the item has no version or no attribute
-/// `_writes`, the etag contains a digest of the content. An etag contains a digest of the item's
-/// key, so an attacker with an etag can verify a guess of the key. With a digest of the item's
-/// content in the etag, an attacker can also verify a guess of the content.
+/// value. The content of the item cannot be read from an etag. If the item has no version or no
+/// attribute `_writes`, the etag contains a digest of the content. An etag contains a digest of the
+/// item's key, so an attacker with an etag can verify a guess of the key. With a digest of the
+/// item's content in the etag, an attacker can also verify a guess of the content.
 ///
 /// # Examples
 ///

@@ -112,8 +112,8 @@ pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>
     }
 }
 
-/// Returns the size of an item in bytes, by the rules in the DynamoDB documentation. The size
-/// includes the names of the attributes.
+/// Returns the size of an item in bytes with its attribute names, by the rules in the DynamoDB
+/// documentation.
 pub(crate) fn size(item: &Item) -> usize {
     item.iter().map(|(name, value)| name.len() + size_of(value)).sum()
 }

@@ -229,7 +229,7 @@ pub(crate) fn refusal<E: ProvideErrorMetadata + RequestId>(error: &E) -> Refusal
 }
 
 /// Returns the texts of an error and of its causes. `chain` leaves out each text with a brace,
-/// because such a text may contain a whole request with its item.
+/// because a text with a brace may contain a whole request with its item.
 fn chain(error: &(dyn StdError + 'static)) -> String {
     let texts: Vec<_> = causes(error).map(ToString::to_string).filter(|text| !text.contains('{')).collect();
     texts.join(": ")

@@ -209,9 +209,8 @@ impl Transaction {
     /// From the token, the library derives the write id of the transaction and the random ids of
     /// the created items (incarnations). The random id of an item distinguishes the item from an
     /// earlier item with the same key. Do not use the token a second time after a created item was
-    /// deleted, because the second commit would create an item with the key and the random id of
-    /// the deleted item. A caller that has read the deleted item could overwrite a new item with
-    /// the same random id.
+    /// deleted: the second commit would create a new item with the random id of the deleted item,
+    /// and a caller that has read the deleted item could overwrite the new item.
     ///
     /// # Examples
     ///
@@ -427,8 +426,8 @@ impl Transaction {
         self.pending.is_empty()
     }
 
-    /// Returns the request that the transaction would send. `explain` sends nothing, and the caller
-    /// can still change and commit the transaction.
+    /// Returns the request that [`commit`](Self::commit) would send. `explain` sends nothing, and
+    /// the caller can still change and commit the transaction.
     ///
     /// Before the write, the commit reads the item of each value from [`Stored::assume`]. For a
     /// type that keeps the lease in the item, the commit first reads each item that the transaction

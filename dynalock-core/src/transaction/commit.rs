@@ -137,9 +137,9 @@ impl Commit<'_> {
     }
 
     /// Decides whether DynamoDB applied an earlier attempt of a transaction whose last attempt was
-    /// cancelled. If one of the written items contains the write id, DynamoDB has applied the whole
-    /// transaction. If the condition of one write can never be true again, DynamoDB can never apply
-    /// the transaction.
+    /// cancelled. If one of the written items contains the write id of the transaction, DynamoDB
+    /// has applied the whole transaction. If the condition of one write can never be true again,
+    /// DynamoDB can never apply the transaction.
     fn judge(
         &mut self,
         request: &Transact,

@@ -99,7 +99,7 @@ impl TransactionGet {
         Op::new(self.id, self.item_refs.len() - 1)
     }
 
-    /// Returns the request that the read would send. `explain` sends nothing.
+    /// Returns the request that [`fetch`](Self::fetch) would send. `explain` sends nothing.
     ///
     /// # Examples
     ///

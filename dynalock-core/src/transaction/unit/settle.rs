@@ -276,8 +276,8 @@ fn after_contention(operations: &[Operation], assembly: &Assembly) -> AfterConte
     }
 }
 
-/// Sends a single update or replace as a plain conditional write, which costs half as much as a
-/// transaction.
+/// Sends a single update or replace as a plain conditional write, which consumes half the write
+/// units of a transaction.
 async fn write_alone(
     attempts: &mut Attempts,
     id: TransactionId,
