@@ -11,7 +11,8 @@ use serde_dynamo::AttributeValue;
 use crate::error::{SerdeError as Error, SerdeResult as Result};
 
 pub(super) trait AttributeSink {
-    /// The receiver gets each attribute before serde serializes the value.
+    /// Receives the name of a top-level attribute, and its value before serde has serialized the
+    /// value.
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> Result<()>;
 }
 

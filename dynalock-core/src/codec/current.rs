@@ -34,7 +34,8 @@ impl Conflict {
 }
 
 impl OperationReason<'_> {
-    /// Returns the stored item that made the condition false, or `None` if the key had no item.
+    /// Returns the stored item that made the condition of the operation false, or `None` if the key
+    /// had no item.
     ///
     /// # Examples
     ///

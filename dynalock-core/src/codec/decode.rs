@@ -92,9 +92,9 @@ pub(super) fn is_tracked(model: &Model, item: &Item) -> bool {
     item.contains_key(model.version) && item.contains_key(WRITES)
 }
 
-/// Removes the write ids from the item.
+/// Returns the state of an item, and removes the attribute `_writes` (the write ids) from the item.
 fn take_state(model: &Model, table: &Arc<str>, item: &mut Item) -> Result<State, Error> {
-    // The copy `image` must contain the write ids.
+    // The copy `image` must contain the attribute `_writes`.
     let image = (!is_tracked(model, item)).then(|| Box::new(image(model, item)));
     let writes = item.remove(WRITES);
     Ok(State { revision: revision(model, table, item.get(model.version), writes)?, image })
@@ -119,8 +119,8 @@ fn corrupt(table: &Arc<str>, attribute: &'static str, reason: &'static str) -> E
     Error::Corrupt { table: Arc::clone(table), attribute, reason }
 }
 
-/// Decodes an item that no longer contains the library's own attributes. A field marked
-/// `#[dynalock(version)]` gets the value `version`.
+/// Decodes an item from which the caller has removed the attributes of the library, for example
+/// `_writes`. A field marked `#[dynalock(version)]` gets the value `version`.
 pub(super) fn value_of<T: Versioned>(table: &Arc<str>, mut item: Item, version: u64) -> Result<T, Error> {
     // Serde requires the version field, even if the stored item has no version.
     if T::MODEL.version_is_field {
@@ -186,8 +186,9 @@ fn is_known(value: &AttributeValue) -> bool {
     }
 }
 
-/// Names the type for an error message. For a list or a map, serde may have refused an inner value,
-/// so the text begins with `another value`.
+/// Returns a phrase for the type of an attribute, for use in error messages, for example
+/// `a string`. For a list or a map, serde may have refused an inner value, so `kind_of` returns
+/// `another value in a list` or `another value in a map`.
 fn kind_of(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "a string",

@@ -37,7 +37,8 @@ pub(crate) fn encode_attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<
 #[derive(Default, Clone)]
 pub(crate) struct Changes {
     pub(crate) set: Vec<(Cow<'static, str>, AttributeValue)>,
-    /// The attributes that serde no longer writes.
+    /// The attributes that the write removes: attributes that serde no longer writes, and aliases
+    /// of changed attributes.
     pub(crate) remove: Vec<Cow<'static, str>>,
 }
 
@@ -66,7 +67,7 @@ impl Changes {
         after
     }
 
-    /// Returns the size in bytes by DynamoDB's rules.
+    /// Returns the size in bytes of the attributes in `set`, by DynamoDB's rules.
     pub(crate) fn size(&self) -> usize {
         self.set.iter().map(|(name, value)| name.len() + size_of(value)).sum()
     }
@@ -133,7 +134,9 @@ impl Fingerprints {
     }
 }
 
-/// Only the library may change the version and the times of the create and of the last write.
+/// Returns `true` for an attribute of the user's value, and an error for a reserved name. Returns
+/// `false` for the version, the creation time and the update time, which only the library may
+/// change.
 fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
     let reserved = |why| Err(SerdeError::not_storable(why).in_field(name));
     if name == model.version {
@@ -200,7 +203,7 @@ struct KeysAlone<'a> {
 impl AttributeSink for KeysAlone<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         if self.before.model.is_key(&name) {
-            // An update never writes a key attribute, so the code encodes no key.
+            // An update never writes a key attribute, so the fingerprint of the key is enough.
             let after = self.buffer.push(value)?;
             let index = self.before.names().position(|before| before == name);
             self.differ |= index.is_some_and(|index| !self.before.equals(index, self.buffer.at(&after)));
@@ -218,8 +221,8 @@ struct Diff<'a> {
 }
 
 impl Diff<'_> {
-    /// Serde usually writes the attributes in the same order, so the search starts after the last
-    /// found attribute.
+    /// Finds the fingerprint of an attribute. The search first tries the attribute after the last
+    /// match, because serde usually writes the attributes in the same order.
     fn find(&mut self, name: &str) -> Option<usize> {
         let found = match self.before.attributes.get(self.at) {
             Some(here) if here.name == name => Some(self.at),
@@ -266,8 +269,9 @@ fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     }
 }
 
-/// Returns the error for a value that `serde_dynamo` cannot convert into an attribute. Only the
-/// texts about sets quote no value, so each other text becomes the `detail` of the error.
+/// Returns the error for a value that `serde_dynamo` cannot convert into an attribute. A text of
+/// `serde_dynamo` that is not in `SETS` may quote the value, so the text becomes the `detail` of
+/// the error.
 fn not_converted(error: &serde_dynamo::Error) -> SerdeError {
     const SETS: [(&str, &str); 4] = [
         ("Not a set-like sequence", "it is written as a set, and is no list"),

@@ -19,10 +19,10 @@ use crate::{
 ///
 /// `Display`, `FromStr` and serde convert an etag to a string and back, for example to send the
 /// etag to a browser. [`Stored::assume`](crate::Stored::assume) combines an etag with an edited
-/// value. An etag contains no content of the item. If the item has no version or no attribute
-/// `_writes`, the etag contains a digest of the content. An attacker with an etag can verify a
-/// guess of the item's key. If the etag contains a digest of the item's content, the attacker can
-/// verify a guess of the content.
+/// value. The content of the item cannot be read from an etag. If the item has no version or no
+/// attribute `_writes`, the etag contains a digest of the content. An etag contains a digest of the
+/// item's key, so an attacker with an etag can verify a guess of the key. With a digest of the
+/// item's content in the etag, an attacker can also verify a guess of the content.
 ///
 /// # Examples
 ///
@@ -51,8 +51,8 @@ enum Life {
 impl Etag {
     pub(super) fn new(key: &Key, revision: &Revision, image: Option<&Item>) -> Self {
         let life = match (image, &revision.ring) {
-            // `image` is `Some` only if the item has no version or no write ids. The incarnation
-            // alone does not identify the state of such an item.
+            // `image` is `Some` only if the item has no version or no write ids. Without a version
+            // or write ids, the incarnation does not identify the state of the item.
             (None, Some(ring)) => Life::Incarnation(*ring.incarnation().as_bytes()),
             (image, _) => Life::Content(image.map_or(0, digest_item)),
         };

@@ -7,21 +7,23 @@ use crate::{
     number,
 };
 
-/// What a read returns for an expired item.
+/// Says whether a read returns expired items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExpiredItems {
     Absent,
     Included,
 }
 
-/// The times to live that count as expired, in epoch seconds. Both ends are included.
+/// The times to live that count as expired, in epoch seconds, from `first` to `last` (both
+/// included).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExpiredTimes {
     pub(crate) first: u64,
     pub(crate) last: u64,
 }
 
-/// Returns epoch seconds, or `None` if `attribute` cannot be a time to live.
+/// Returns the time to live of an item in epoch seconds, or `None` if the item has no valid time in
+/// `attribute`.
 pub(crate) fn expiry_time(item: &Item, attribute: &str) -> Option<u64> {
     number::rounded_up(item.get(attribute)?.as_n().ok()?)
 }
@@ -33,7 +35,8 @@ impl ItemExpiry {
     /// 0 (the start of 1970).
     const OLDEST: Duration = Duration::from_hours(5 * 365 * 24);
 
-    /// Returns `true` if the time to live plus the allowed clock skew has passed.
+    /// Returns `true` if the item has expired: its time to live plus the allowed clock skew has
+    /// passed, but not more than five years ago.
     pub(crate) fn is_over(&self, model: &Model, item: &Item) -> bool {
         let Some(expires) = model.times.expires else { return false };
         expiry_time(item, expires.name).is_some_and(|time| self.times().contain(time))

@@ -23,15 +23,17 @@ use crate::{
     random,
 };
 
-/// The largest size in bytes of a serialized value that is its own fingerprint.
+/// The maximum size in bytes of a serialized value whose fingerprint contains the serialized value
+/// itself.
 const LARGEST_PLAIN: usize = 128;
 
-/// The first byte of a fingerprint that is a hash. Other fingerprints begin with a [`Tag`].
+/// The first byte of a fingerprint that is a hash. A fingerprint that contains the serialized value
+/// begins with a [`Tag`].
 const HASHED: u8 = u8::MAX;
 
 /// A serializer that appends the fingerprints of values to one buffer. The serializer writes a type
-/// tag before each value, the length before each text, and an end tag after each list. Without the
-/// tags and the lengths, different values could produce the same bytes.
+/// tag before each value, the length before each text, and an end tag after each list. Without type
+/// tags and lengths, different values could produce the same bytes.
 #[derive(Clone)]
 pub(super) struct Buffer(Vec<u8>);
 
@@ -70,7 +72,8 @@ impl Buffer {
         self.0.push(tag as u8);
     }
 
-    /// Writes a length, which usually takes one byte.
+    /// Writes a length below 255 as one byte, and a larger length as the byte 255 and the bytes of
+    /// the `usize`.
     fn length(&mut self, length: usize) {
         match u8::try_from(length) {
             Ok(short) if short < u8::MAX => self.0.push(short),
@@ -119,8 +122,8 @@ enum Tag {
     Struct,
 }
 
-/// Hashes the entries of a map. The hash must not depend on their order, because a `HashMap` can
-/// write the entries in any order.
+/// Hashes the entries of a map. The hash must not depend on the order of the entries, because a
+/// `HashMap` can write the entries in any order.
 pub(super) struct Entries<'a> {
     parent: &'a mut Buffer,
     start: usize,

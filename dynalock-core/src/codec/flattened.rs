@@ -1,6 +1,6 @@
 //! Checks the writes of types with a flattened field (`#[serde(flatten)]`). The derive macro sees
-//! neither the attribute names nor the aliases inside a flattened field. Before each write of such
-//! a type, the library verifies that serde can read the resulting item.
+//! neither the attribute names nor the aliases inside a flattened field. Before each write of a
+//! type with a flattened field, the library verifies that serde can read the resulting item.
 
 use std::sync::Arc;
 
@@ -16,22 +16,23 @@ use crate::{
     model::Versioned,
 };
 
-/// Returns an error if serde cannot decode a new item, or would ignore one of its attributes.
+/// Returns an error if serde cannot decode a new item, or would ignore an attribute of the new
+/// item.
 pub(super) fn check_new<T: Versioned>(table: &Arc<str>, item: Item) -> Result<(), Error> {
     let written: Vec<String> = item.keys().cloned().collect();
     shows_all::<T>(table, item, &written, None)
 }
 
 /// Finds the aliases of the changed attributes in the stored item, and adds the aliases to
-/// `changes.remove`. Returns an error if serde could not decode the changed item, or would ignore a
-/// changed attribute.
+/// `changes.remove`. Returns an error if serde could not decode the item after the changes, or
+/// would ignore a changed attribute.
 ///
 /// If an item contains both a field and an alias of the field, serde reports a duplicate field, or
 /// reads the whole flattened field as `None` if its type is an `Option`. If a write removes a field
 /// but not its alias, serde reads the old value from the alias.
 ///
-/// `stored` is the stored item without the library's own attributes. `written` contains the
-/// attributes that serde writes for the value.
+/// `stored` is the stored item without the attributes that the library adds, for example `_writes`.
+/// `written` contains the attributes that serde writes for the value.
 pub(super) fn remove_aliases<T: Versioned>(
     table: &Arc<str>,
     stored: &Item,
@@ -68,9 +69,9 @@ pub(super) fn remove_aliases<T: Versioned>(
     shows_all::<T>(table, changes.after(T::MODEL, stored), &names, blamed)
 }
 
-/// Decodes and serializes the item, and returns an error if serde fails or an attribute in
-/// `written` gets lost. The error names the first lost attribute, or `blamed` if serde cannot
-/// decode the item.
+/// Decodes the item, serializes the decoded value, and returns an error if serde fails or does not
+/// write each attribute in `written`. The error names the first attribute that serde does not
+/// write, or the attribute `blamed` if serde cannot decode the item.
 fn shows_all<T: Versioned>(
     table: &Arc<str>,
     item: Item,
@@ -95,8 +96,9 @@ fn shows_all<T: Versioned>(
 }
 
 /// Returns the alias under which the item stores the field `name`, or `None` if the item contains
-/// no alias of `name`. Serde cannot read an item that contains both a field and its alias. An
-/// attribute is therefore an alias of `name` if serde can read `name` only without the attribute.
+/// no alias of `name`. Serde cannot read an item that contains both a field and its alias, so
+/// `alias_of` adds the field `name` to the item, and searches for an attribute without which serde
+/// can read the field.
 fn alias_of<T: Versioned>(
     table: &Arc<str>,
     stored: &Item,
@@ -127,10 +129,11 @@ fn alias_of<T: Versioned>(
     stored.keys().filter(is_candidate).find(is_alias).cloned()
 }
 
-/// The argument `item` must not contain the library's own attributes.
+/// The argument `item` must not contain the attributes that the library adds, for example
+/// `_writes`.
 fn read_back<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<Item, Error> {
-    // Serde needs the times of the create and of the last write if the type has fields for the
-    // times. `read_back` does not return the times, so 0 replaces a missing time.
+    // If the type has fields for the creation time and the update time, serde needs both
+    // attributes. `read_back` does not return the times, so 0 replaces a missing time.
     for time in T::MODEL.times.kept() {
         item.entry(time.name.to_owned()).or_insert_with(|| AttributeValue::N("0".to_owned()));
     }

@@ -48,7 +48,8 @@ impl From<&KeyValue> for AttributeValue {
     }
 }
 
-/// For a type with a flattened field, `encode` verifies that serde can decode the new item.
+/// Converts a value into an item. For a type with a flattened field, `encode` verifies that serde
+/// can decode the item.
 pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let item = encode::attributes_of(table, value)?;
     if T::MODEL.flattens {
@@ -57,8 +58,8 @@ pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, 
     Ok(item)
 }
 
-/// The derive macro generates a key type that matches the table, so `key_item` ignores a
-/// superfluous or missing sort key.
+/// Returns the key attributes of an item. The derive macro generates a key type that matches the
+/// table, so `key_item` does not check whether the sort key is missing or superfluous.
 pub(crate) fn key_item(model: &Model, key: &Key) -> Item {
     model
         .key_attributes()
@@ -84,7 +85,8 @@ pub(crate) fn is_same_key_value(one: Option<&AttributeValue>, other: Option<&Att
 }
 
 /// Returns the value that serde writes for a key attribute: a string, a number or bytes. If serde
-/// writes another type, `key_value` returns an empty string, which DynamoDB refuses as a key.
+/// writes neither a string nor a number nor bytes, `key_value` returns an empty string, which
+/// DynamoDB refuses as a key.
 pub fn key_value<V: Serialize + ?Sized>(value: &V) -> KeyValue {
     let written = value.serialize(serde_dynamo::Serializer).ok().map(AttributeValue::from);
     written.and_then(scalar).unwrap_or_else(|| KeyValue::S(String::new()))
@@ -110,8 +112,8 @@ pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>
     }
 }
 
-/// Returns the size in bytes by the rules in the DynamoDB documentation. The size includes the
-/// names of the attributes.
+/// Returns the size of an item in bytes with its attribute names, by the rules in the DynamoDB
+/// documentation.
 pub(crate) fn size(item: &Item) -> usize {
     item.iter().map(|(name, value)| name.len() + size_of(value)).sum()
 }

@@ -2,10 +2,11 @@
 
 use crate::error::{CodecReason, SerdeError};
 
-/// Extracts the reason from the text of a `serde_dynamo` error. In the texts of serde and
-/// `serde_dynamo`, the part before `, expected` may quote the value, so the reason contains only
-/// the part after `, expected`, or a field name. A text without a known form comes from the code of
-/// the user's type, and becomes the `detail` of the error.
+/// Converts the text of a `serde_dynamo` error into the reason of a [`SerdeError`]. In the texts of
+/// serde and `serde_dynamo`, the part before `, expected` may quote the value, so the reason
+/// contains only the part after `, expected`, or a field name. If the text is no known text of
+/// serde or `serde_dynamo`, the text comes from the code of the user's type, and becomes the
+/// `detail` of the error.
 ///
 /// `found` is the type of the stored attribute.
 pub(super) fn refused_by_serde(error: &serde_dynamo::Error, found: &'static str) -> SerdeError {

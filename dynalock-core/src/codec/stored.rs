@@ -22,12 +22,12 @@ use crate::{
 
 /// A value that the library has read or written, together with the version of the stored item.
 ///
-/// `Stored<T>` dereferences to `T`. The first mutable access computes a fingerprint of each
-/// attribute that serde writes. [`Repository::update`](crate::Repository::update) later writes only
-/// the attributes whose fingerprints have changed. A program must not change the value without a
-/// mutable access, for example through a `Mutex` or an atomic inside the value. The library does
-/// not notice a change without a mutable access. Serde serializes a `Stored<T>` in the same way as
-/// the `T` inside the `Stored<T>`.
+/// `Stored<T>` dereferences to `T`. The first mutable access to the value computes a fingerprint of
+/// each attribute that serde writes. [`Repository::update`](crate::Repository::update) later writes
+/// only the attributes whose fingerprints have changed. A program must change the value only by a
+/// mutable access, because the library may not notice a change through a `Mutex` or an atomic
+/// inside the value. Serde serializes a `Stored<T>` in the same way as the `T` inside the
+/// `Stored<T>`.
 ///
 /// # Examples
 ///
@@ -46,8 +46,8 @@ use crate::{
 #[derive(Clone)]
 pub struct Stored<T> {
     value: T,
-    /// The data for the next write. `Err` contains the etag of a value that a user has edited
-    /// outside this process, for example in a browser.
+    /// The state of the stored item for the next write, or the etag of a value from
+    /// [`Stored::assume`].
     origin: Result<Basis, Etag>,
 }
 
@@ -55,15 +55,15 @@ pub struct Stored<T> {
 pub(crate) struct Basis {
     pub(crate) state: State,
     pub(crate) times: KeptTimes,
-    /// The fingerprints of the value before its first mutable access, or `None` before that access.
-    /// A mutable access cannot return an error, so the next write of the value returns the error of
-    /// fingerprints that could not be computed.
+    /// The fingerprints of the value before its first mutable access, or `None` if the program has
+    /// had no mutable access. A mutable access cannot return an error, so the next write of the
+    /// value returns the error if serde could not serialize the value for the fingerprints.
     before: Option<Result<Arc<Fingerprints>, SerdeError>>,
     content: Content,
 }
 
-/// A copy of the item without the library's own attributes, or `None` for a type without a
-/// flattened field.
+/// A copy of the stored item without the attributes that the library adds, for example `_writes`.
+/// For a type without a flattened field, `Content` contains `None`.
 #[derive(Clone)]
 pub(crate) struct Content(Option<Arc<Item>>);
 
@@ -168,11 +168,11 @@ impl<T: Versioned> Stored<T> {
     /// the etag comes from an item whose key differs from the key of the value, the write fails
     /// with [`Error::KeyChanged`].
     ///
-    /// Serde writes a `HashSet` as a list. For two `HashSet`s with the same members, serde usually
-    /// writes lists in different orders. For a value from `assume`, an
-    /// [`update`](crate::Repository::update) usually writes a `HashSet` even if the members of the
-    /// set have not changed, and increments the version. A `BTreeSet` has a fixed order, so an
-    /// update writes a `BTreeSet` only if the members of the set have changed.
+    /// Serde writes a `HashSet` as a list. For two `HashSet`s with the same members, serde may
+    /// write lists in different orders. An [`update`](crate::Repository::update) of a value from
+    /// `assume` may therefore write a `HashSet` and increment the version, even if the members of
+    /// the set have not changed. A `BTreeSet` has a fixed order, so an update writes a `BTreeSet`
+    /// only if the members of the set have changed.
     ///
     /// # Examples
     ///
@@ -198,9 +198,9 @@ impl<T: Versioned> Stored<T> {
     }
 
     /// Makes a `Stored` for tests, without an item in DynamoDB. A test that replaces the repository
-    /// with items in memory calls `detached` to implement [`Store`](crate::store::Store). The
-    /// update of a stored item with the result of `detached` fails with a conflict, even if the
-    /// versions are equal.
+    /// with items in memory calls `detached` to implement [`Store`](crate::store::Store). An update
+    /// of a stored item with a value from `detached` fails with a conflict, even if the versions
+    /// are equal.
     ///
     /// # Examples
     ///
@@ -235,27 +235,27 @@ impl Basis {
         Self::read(State { revision, image: None }, content, times)
     }
 
-    /// Returns the data for a write that replaces the whole item, and therefore needs no old
-    /// content.
+    /// Makes the [`Basis`] of a write that replaces the whole item.
     pub(crate) fn of_other_content(model: &Model, state: State) -> Self {
         Self::read(state, Content::of(model, &Item::new()), KeptTimes::default())
     }
 
-    /// Replaces the incarnation (random id) by the incarnation of the stored item, which shows the
-    /// applied attempt of a create.
+    /// Replaces the incarnation (random id) by the incarnation of the stored item. Each attempt of
+    /// a create has a different incarnation, and DynamoDB has stored the incarnation of the applied
+    /// attempt.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         self.state.revision = self.state.revision.in_life(incarnation);
         self
     }
 
-    /// Computes the fingerprints of the value before its first change. Later calls do nothing,
-    /// because the program may have changed the value.
+    /// Computes the fingerprints of the value before its first change. After its first call,
+    /// `remember` does nothing, because the program may have changed the value.
     pub(crate) fn remember<T: Versioned>(&mut self, value: &T) {
         self.before.get_or_insert_with(|| Fingerprints::of(value).map(Arc::new));
     }
 
-    /// Returns `None` if the program has had no mutable access to the value, and therefore has not
-    /// changed the value.
+    /// Returns the fingerprints from before the first mutable access to the value, or `None` if the
+    /// program has had no mutable access.
     fn before(&self, table: &Arc<str>) -> Result<Option<&Fingerprints>, Error> {
         let failed = |error: &SerdeError| not_encoded(table, error.clone());
         self.before.as_ref().map(|before| before.as_deref().map_err(failed)).transpose()
@@ -269,13 +269,16 @@ impl Basis {
         }
     }
 
-    /// Returns `false` if the program has had no mutable access to the value.
+    /// Returns `true` if serde wrote the attribute `name` before the first mutable access to the
+    /// value. If the program has had no mutable access, `had` returns `false`.
     pub(crate) fn had(&self, name: &str) -> bool {
         matches!(&self.before, Some(Ok(before)) if before.contains(name))
     }
 
-    /// Returns the attribute names from flattened fields that the condition of the next write
-    /// compares. If the item has a version and `_writes`, the condition compares no attributes.
+    /// Returns the names of the attributes that the condition of the next write must compare for a
+    /// type with a flattened field. If the item has a version and `_writes`, the list is empty,
+    /// because the condition compares only the version and the incarnation (the random id in
+    /// `_writes`).
     pub(crate) fn names_in_flattened<T: Versioned>(&self, value: &T) -> Vec<String> {
         if !T::MODEL.flattens || self.state.image.is_none() {
             return Vec::new();
@@ -326,8 +329,8 @@ impl<T> Deref for Stored<T> {
 }
 
 impl<T: Versioned> DerefMut for Stored<T> {
-    // The fingerprints must describe the stored item, so they are computed before the program can
-    // change the value.
+    // The fingerprints must describe the stored item, so `remember` computes them before the
+    // program can change the value.
     fn deref_mut(&mut self) -> &mut T {
         if let Ok(basis) = &mut self.origin {
             basis.remember(&self.value);

@@ -1,4 +1,4 @@
-//! The time of the create and the time of the last write, which the library stores in an item.
+//! The creation time and the time of the last write, which the library stores in an item.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -19,7 +19,7 @@ pub(crate) fn times_of_create(model: &Model, at: u64) -> KeptTimes {
 }
 
 impl KeptTimes {
-    /// Keeps the time of the create, and replaces the time of the last write by `at` (epoch
+    /// Keeps the creation time, and replaces the time of the last write by `at` (epoch
     /// milliseconds).
     pub(crate) fn after(self, model: &Model, at: u64) -> Self {
         Self { updated_at: model.times.updated_at.map(|time| moment(time, at)), ..self }

@@ -194,7 +194,7 @@ impl Locks {
         deadline;
         attempts;
         budget;
-        /// The default timeout of an attempt is 1 second.
+        /// The default timeout of the first attempt is 1 second.
         attempt_timeout;
     }
 

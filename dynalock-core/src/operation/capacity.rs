@@ -1,5 +1,5 @@
-//! Asks DynamoDB for the consumed capacity of requests, and estimates the capacity before the
-//! answers.
+//! Asks DynamoDB for the consumed capacity of requests, and estimates the consumed capacity before
+//! DynamoDB answers.
 
 use std::{
     cell::Cell,
@@ -36,25 +36,26 @@ pub(crate) struct InFlight {
     /// `true` if the SDK has handed the request to the HTTP client, and `false` while the SDK still
     /// fetches credentials and signs the request.
     pub(crate) departed: Cell<bool>,
-    /// `None` if the program does not measure the cost of the call.
+    /// The measurement of the request's capacity, or `None` if the program does not measure the
+    /// cost of the call.
     pub(crate) metered: Option<Arc<MeteredRequest>>,
 }
 
-/// A function that returns the text of a key for a cost report. The argument contains either only
-/// the key attributes or the whole item.
+/// A function that returns the text of a key for a cost report. The argument of a `KeyText`
+/// contains either only the key attributes of an item or the whole item.
 pub(crate) type KeyText = fn(&Item) -> Option<String>;
 
 /// The facts from which the library estimates the capacity of a request.
 pub(crate) struct RequestFacts {
     pub(crate) allowance: Arc<Allowance>,
-    /// The functions that format keys for cost reports, with the names of their tables. A function
-    /// without a table name applies to the keys of all tables.
+    /// The functions that format keys for cost reports, each with the name of its table. A function
+    /// with `None` instead of a table name formats the keys of all tables.
     pub(crate) keys: Vec<(Option<Arc<str>>, KeyText)>,
     pub(crate) seen: Option<SizedItem>,
     /// The consumed capacity of the previous page of a query or a scan.
     pub(crate) page: Capacity,
-    /// `true` if the reads of the call may exceed the budget. Reads after a write are exempt,
-    /// because these reads find out or return the outcome of the write.
+    /// `true` if the reads of the call may exceed the budget. A read after a write may exceed the
+    /// budget, because the read finds out or returns the outcome of the write.
     pub(crate) reads_are_exempt: bool,
 }
 
@@ -106,7 +107,7 @@ pub(crate) struct Share {
     pub(crate) table: String,
     pub(crate) key: Option<String>,
     pub(crate) capacity: Capacity,
-    /// `None` if the request contains a whole item or no key.
+    /// The key attributes in the request, or `None` if the request contains a whole item or no key.
     key_item: Option<Item>,
 }
 
@@ -197,8 +198,9 @@ impl MeteredRequest {
         }
     }
 
-    /// Raises the estimated capacity of a refused write to the cost of the returned items. `sizes`
-    /// are the sizes of the items that DynamoDB returned with the refusal.
+    /// Raises the estimated write units of a refused write, because DynamoDB also charges a refused
+    /// write for the size of the stored item. `sizes` contains the sizes of the stored items that
+    /// DynamoDB returned with the refusal.
     pub(crate) fn refuse(&self, sizes: &[Option<usize>]) {
         let mut state = self.state();
         let factor = if state.kind == RequestKind::Transaction { 2 } else { 1 };
@@ -231,8 +233,8 @@ impl MeteredRequest {
         Share { table, key, capacity, key_item: None }
     }
 
-    /// Returns the size of the given item, or 0 if the last item that the call has read or written
-    /// is another item. `item` is a key or a whole item.
+    /// Returns the size of an item if the call has last read or written this item, and 0 otherwise.
+    /// `item` contains only the key attributes of the item or the whole item.
     fn seen(&self, table: &str, item: Option<&Item>) -> usize {
         let is_of = |seen: &&SizedItem| {
             seen.table == table

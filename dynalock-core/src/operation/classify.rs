@@ -19,7 +19,7 @@ use crate::{
 };
 
 pub(crate) enum Failure {
-    /// The condition of the write was false. The field contains the item that DynamoDB returned
+    /// The condition of the write was false. `Condition` contains the item that DynamoDB returned
     /// with the refusal.
     Condition(Option<Item>),
     Cancelled(ActionReasons),
@@ -82,8 +82,9 @@ impl Failure {
 }
 
 pub(crate) trait ServiceFailure: StdError + ProvideErrorMetadata + RequestId + Send + Sync + 'static {
-    /// Returns the failure for an error that contains data, for example the item that made a
-    /// condition false. Returns `None` if the error code alone decides the failure.
+    /// Returns the failure for an error that contains more than an error code, for example the item
+    /// that made a condition false. Returns `None` for an error that `classify` recognises by its
+    /// error code alone.
     fn modelled(&mut self) -> Option<Failure> {
         None
     }
@@ -157,7 +158,8 @@ fn dispatch(failure: &DispatchFailure) -> Failure {
 ///
 /// The SDK and its HTTP client keep most of their error types private, so `misconfigured` compares
 /// the texts of errors. The test `faults::configuration` checks that the SDK still returns the
-/// expected texts. If the SDK changes a text, the library retries the request until the deadline.
+/// expected texts. If the SDK changes a text, `misconfigured` no longer recognises the error, and
+/// the library retries the request until the deadline.
 pub fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
     const NO_IDENTITY: &str = "no identity resolver";
     const NO_REGION: [&str; 3] = ["Missing Region", "missing signing region", "invalid value for field: `region`"];
@@ -227,7 +229,7 @@ pub(crate) fn refusal<E: ProvideErrorMetadata + RequestId>(error: &E) -> Refusal
 }
 
 /// Returns the texts of an error and of its causes. `chain` leaves out each text with a brace,
-/// because such a text may contain a whole request with its item.
+/// because a text with a brace may contain a whole request with its item.
 fn chain(error: &(dyn StdError + 'static)) -> String {
     let texts: Vec<_> = causes(error).map(ToString::to_string).filter(|text| !text.contains('{')).collect();
     texts.join(": ")

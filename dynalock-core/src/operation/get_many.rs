@@ -77,8 +77,9 @@ impl TransactGet {
 impl ServiceFailure for BatchGetItemError {}
 
 impl ServiceFailure for TransactGetItemsError {
-    /// Returns the most severe reason of a cancelled transaction as the failure. No reason contains
-    /// an item, because a TransactGetItems has no conditions.
+    /// Converts a cancelled transaction into one failure. If the cancellation has several reasons,
+    /// the failure comes from the reason with the highest `severity`. No reason contains an item,
+    /// because a TransactGetItems has no conditions.
     fn modelled(&mut self) -> Option<Failure> {
         let whole = refusal(self);
         let Self::TransactionCanceledException(cancelled) = self else { return None };

@@ -31,9 +31,9 @@ pub(crate) enum Access {
 pub(crate) enum Selection {
     /// All attributes of each item in the table or index.
     Attributes,
-    /// The attributes of a projection expression.
+    /// Only the attributes that the contained projection expression names.
     Projection(String),
-    /// Only the number of items.
+    /// No attributes, but only the number of items.
     Count,
 }
 

@@ -9,7 +9,7 @@ use aws_sdk_dynamodb::{
 use super::classify::{Failure, ServiceFailure, classify};
 use crate::{codec::Item, error::Unavailable, telemetry::request};
 
-/// A `BatchWriteItem` of puts in one table. The puts have no conditions.
+/// A `BatchWriteItem` of puts without conditions, for one table.
 pub(crate) struct PutMany {
     pub(crate) table: Arc<str>,
     /// At most [`MOST`](Self::MOST) items with different keys.

@@ -3,14 +3,15 @@ use aws_sdk_dynamodb::types::CancellationReason;
 use super::classify::Failure;
 use crate::error::{ActionReason, CancellationClass, Refusal};
 
-/// The reasons are in the order of the actions of the transaction.
+/// The reasons why DynamoDB cancelled a transaction, in the order of the actions of the
+/// transaction.
 pub(crate) struct ActionReasons {
     reasons: Vec<ActionReason>,
     whole: Refusal,
 }
 
 impl ActionReasons {
-    /// `whole` is the error of the whole transaction.
+    /// `whole` is DynamoDB's error for the whole transaction.
     pub(super) fn read(reasons: Option<Vec<CancellationReason>>, whole: Refusal) -> Self {
         let reasons = reasons.unwrap_or_default().into_iter().map(|reason| read(reason, &whole)).collect();
         Self { reasons, whole }

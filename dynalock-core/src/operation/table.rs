@@ -39,14 +39,14 @@ pub(crate) enum Billing {
 /// The protection of a table against deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DeletionProtection {
-    /// DynamoDB deletes the table at the first DeleteTable.
+    /// A DeleteTable request deletes the table.
     #[default]
     Off,
-    /// DynamoDB refuses a DeleteTable until an administrator switches the protection off.
+    /// DynamoDB refuses a DeleteTable request until an administrator switches the protection off.
     On,
 }
 
-/// Returns `false` if the table already exists.
+/// Sends a CreateTable request. Returns `false` if the table already exists.
 pub(crate) async fn create_table(
     client: &Client,
     table: &Arc<str>,

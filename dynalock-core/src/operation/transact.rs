@@ -19,7 +19,8 @@ const NAME: &str = "TransactWriteItems";
 /// Local compares the bytes of requests with the same token, and refuses a retry with another order
 /// of the members of a JSON map.
 pub(crate) struct Transact {
-    /// `None` after the first attempt, which moves the large actions into the request.
+    /// The actions of the transaction, or `None` after the first attempt. The first attempt moves
+    /// the actions into its request, because a copy of the large actions would be slow.
     actions: Mutex<Option<Vec<TransactWriteItem>>>,
     tables: Vec<Arc<str>>,
     /// The ClientRequestToken, or `None` if the SDK generates the token.
@@ -50,7 +51,8 @@ impl Transact {
         self.tables.len()
     }
 
-    /// A [`Failure::Cancelled`] has exactly one reason for each action.
+    /// Sends the request. If DynamoDB cancels the transaction, [`Failure::Cancelled`] contains
+    /// exactly one reason for each action of the transaction.
     pub(crate) async fn send(&self, client: &Client) -> Result<(), Failure> {
         let unsent = self.actions.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.meter(unsent.as_deref());
@@ -89,8 +91,8 @@ impl Transact {
         }
     }
 
-    /// Estimates the capacity of each action, and keeps the estimates for the retries, which have
-    /// no actions.
+    /// Estimates the capacity of each action at the first attempt, and keeps the estimates for the
+    /// retries, for which `unsent` is `None`.
     fn meter(&self, unsent: Option<&[TransactWriteItem]>) {
         // Only `Attempts` sets `IN_FLIGHT`. The library does not measure other requests.
         let _ = IN_FLIGHT.try_with(|in_flight| {
@@ -104,7 +106,7 @@ impl Transact {
     }
 }
 
-/// The names are sorted, without duplicates.
+/// Joins the names of tables into one text, sorted and without duplicates.
 pub(crate) fn table_names<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Arc<str> {
     let mut names: Vec<&Arc<str>> = Vec::new();
     for table in all {

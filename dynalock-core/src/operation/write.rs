@@ -30,10 +30,11 @@ pub(crate) struct Write {
 pub(crate) enum Action {
     Put(Item),
     Update(String),
-    /// An UpdateItem by a patch. For a single request, DynamoDB returns the item after the patch.
+    /// An UpdateItem request that a patch sends. Outside a transaction, DynamoDB returns the item
+    /// after the patch.
     Patch(String),
-    /// An UpdateItem of a lease row. For a single request, DynamoDB returns the lease row before
-    /// the update.
+    /// An UpdateItem request that changes a lease row. Outside a transaction, DynamoDB returns the
+    /// lease row from before the update.
     RowUpdate(String),
     Delete,
     Check,
@@ -63,8 +64,9 @@ impl Write {
         Self { table: Arc::clone(table), key, action, condition, names, values }
     }
 
-    /// Sends the write as a single request, and returns the item that [`Action::Patch`] or
-    /// [`Action::RowUpdate`] asks for. Returns `None` for all other actions.
+    /// Sends the write as a single request. `send` returns the item after an [`Action::Patch`], and
+    /// the lease row from before an [`Action::RowUpdate`]. For an action other than `Patch` or
+    /// `RowUpdate`, `send` returns `None`.
     pub(crate) async fn send(self, client: &Client) -> Result<Option<Item>, Failure> {
         let returned = match self.action {
             Action::Patch(_) => Some(ReturnValue::AllNew),

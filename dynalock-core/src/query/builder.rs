@@ -336,8 +336,8 @@ impl<T, K> Query<T, K> {
         /// The deadline applies to each page of a query. The default deadline is the deadline of
         /// the repository.
         deadline;
-        /// The limit applies to each page that the library reads from DynamoDB. The default limit
-        /// is the number of attempts that the repository allows.
+        /// The limit applies separately to each page that the library reads from DynamoDB. The
+        /// default limit is the number of attempts that the repository allows.
         attempts;
         /// The default timeout is the timeout of the repository.
         attempt_timeout;
@@ -520,7 +520,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
 
     /// Returns the number of items that the query or scan finds, at most the
     /// [`limit`](Self::limit). For a count, DynamoDB reads all the items and charges for the reads,
-    /// but does not transfer the items. The count includes items that cannot be decoded.
+    /// but transfers at most the keys and the expiry times of the items. The count includes items
+    /// that cannot be decoded.
     ///
     /// # Examples
     ///
@@ -591,8 +592,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `page` at any time: a read changes nothing. The caller can
-    /// use the page token of a dropped call again.
+    /// The caller may drop the future of `page` at any time: a read changes nothing. After a
+    /// dropped call, the caller can use the same page token again.
     pub async fn page(self, token: Option<PageToken>) -> Result<Page<K::Row>>
     where
         K: Paged,
@@ -670,7 +671,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         }
     }
 
-    /// Returns `None` if the read cannot find any items.
+    /// Returns the settings of the read, or `None` if the range or the limit allows no item.
     fn plan(&self, selection: Selection) -> Result<Option<Plan>> {
         const MOST_SEGMENTS: u32 = 1_000_000;
         let Settings { limits, index, fetches, forward, consistent, limit, segments, .. } = self.settings;

@@ -21,7 +21,8 @@ type Coming = Pin<Box<dyn Future<Output = Result<ItemPage>> + Send>>;
 
 #[derive(Default)]
 pub(super) struct Feed {
-    /// The error that the first poll returns instead of a page.
+    /// The error that the first poll of the `Feed` returns instead of a page, for example because a
+    /// setting of the query is invalid.
     failed: Option<Error>,
     segments: Vec<SegmentFeed>,
 }
@@ -35,11 +36,12 @@ struct SegmentFeed {
 }
 
 enum Next {
-    /// The segment has not requested the next page. The page begins after the contained key, or at
-    /// the first item for `None`.
+    /// The library has not requested the next page of the segment. The page begins after the
+    /// contained key, or at the first item if `After` contains `None`.
     After(Option<Item>),
-    /// The request for the next page failed while the caller had items of another page. The segment
-    /// repeats the request when the caller waits for the page.
+    /// The request for the next page failed while the caller still had items of an earlier page.
+    /// After the failure, the library requests the next page again when the caller has no items
+    /// left.
     Failed(Option<Item>),
     Coming {
         after: Option<Item>,

@@ -57,12 +57,13 @@ macro_rules! fetch {
     ($kind:ident) => {
         impl<T, S> Query<T, $kind<S, KeysAlone>> {
             /// Reads whole items from the table by the keys that the index returns, up to 100 items
-            /// in a request. The reads by key are strongly consistent and return the newest state
-            /// of each item. The newest state of an item may no longer have the queried partition
-            /// key of the index. If a program deletes an item after the library has read the item's
-            /// key in the index, the result does not contain the item. The key of a deleted item
-            /// may still count towards the [`limit`](Self::limit) of a page.
-            /// [`count`](Query::count) counts the keys in the index, and reads no items.
+            /// in a request. The reads from the table are strongly consistent and return the newest
+            /// state of each item. If another caller has changed an item, the newest state of the
+            /// item may have another partition key of the index than the query. If a program
+            /// deletes an item after the library has read the item's key in the index, the result
+            /// does not contain the item. The key of a deleted item may still count towards the
+            /// [`limit`](Self::limit) of a page. [`count`](Query::count) counts the keys in the
+            /// index, and reads no items.
             ///
             /// # Examples
             ///

@@ -57,8 +57,8 @@ impl<R> Page<R> {
 /// The maximum number of requests for one page of a query whose filter leaves out many items.
 const MOST_REQUESTS: u32 = 10;
 
-/// The page has at most `most` items. If `most` is `None`, the page ends after the first answer
-/// from DynamoDB that contains an item.
+/// Reads one page with at most `most` items. If `most` is `None`, the page ends after the first
+/// answer from DynamoDB that contains an item.
 pub(super) async fn read(
     plan: &Plan,
     token: Option<PageToken>,

@@ -35,7 +35,8 @@ pub(super) struct Plan {
     pub(super) fetches: bool,
 }
 
-/// The `value` of a `Partition` is in canonical notation.
+/// The partition that a query reads. A number in `value` is in canonical notation, so that two
+/// notations of one number are equal.
 pub(super) struct Partition {
     pub(super) key: KeyModel,
     pub(super) value: KeyValue,
@@ -75,8 +76,8 @@ impl Plan {
         Attempts::on(self.call_cost.clone(), &self.connection, limits)
     }
 
-    /// The result contains no lease rows, and no expired items unless the caller has set
-    /// `including_expired`.
+    /// Reads one page, and leaves out lease rows. The page contains expired items only if the
+    /// caller has set `including_expired`.
     pub(super) async fn read(&self, start: &PageStart, limits: Limits) -> Result<ItemPage> {
         let mut attempts = self.attempts(limits);
         let client = self.connection.client.clone();
@@ -95,7 +96,8 @@ impl Plan {
         Ok(page)
     }
 
-    /// The result contains only items that still exist in the table, in the order of `named`.
+    /// Reads the whole items whose keys a page of an index contains. Returns only items that still
+    /// exist in the table, in the order of `named`.
     pub(super) async fn fetch(&self, named: Vec<Item>, limits: Limits) -> Result<Vec<Item>> {
         if !self.fetches || named.is_empty() {
             return Ok(named);
@@ -133,8 +135,8 @@ impl Plan {
         self.keys.iter().filter_map(value).collect()
     }
 
-    /// Returns `false` if `key` is the partition key of the query, and `value` is the key of
-    /// another partition.
+    /// Returns `true` if an item of the query can have the value `value` in the key attribute
+    /// `key`. Each item of the query has the query's partition in its partition key.
     pub(super) fn may_hold(&self, key: &KeyModel, value: &KeyValue) -> bool {
         self.partition.as_ref().is_none_or(|partition| partition.key != *key || partition.value == *value)
     }

@@ -19,9 +19,9 @@ use crate::{codec::Item, error::Result};
 /// segments holds at most two pages of each segment. A dropped stream sends no more requests.
 ///
 /// If an item cannot be decoded, the stream returns an error in place of the item, and continues
-/// with the next item. If a page cannot be read, the stream returns an error and ends. If an early
-/// request for the next page fails, the stream first returns its remaining items, and then requests
-/// the page again with a new deadline.
+/// with the next item. If a page cannot be read, the stream returns an error and ends. If the
+/// request for the next page fails while the stream still has items of the current page, the stream
+/// first returns the items, and then requests the next page again with a new deadline.
 #[must_use = "nothing is read until this is polled"]
 pub struct ItemStream<R> {
     table: Arc<str>,

@@ -202,7 +202,7 @@ impl<T> Repository<T> {
         /// applies to each batch. The budget does not apply to a transaction or a
         /// [`transact`](crate::transact) call, which have their own settings for a budget.
         budget;
-        /// The default timeout of an attempt is 1 second.
+        /// The default timeout of the first attempt is 1 second.
         attempt_timeout;
         /// The pace applies to `update_with`, `try_update_with` and `upsert_with`. The default pace
         /// is [`Pace::Balanced`](crate::Pace::Balanced). A caller can set another pace for a single

@@ -18,7 +18,8 @@ pub(crate) struct Creation<'a> {
     pub(crate) table: &'a Arc<str>,
     pub(crate) model: &'static Model,
     pub(crate) settings: TableSettings,
-    /// The limits of the whole call, including the wait for the new table.
+    /// The limits of the whole call that creates the table, including the wait until the table is
+    /// active.
     pub(crate) limits: Limits,
     /// The deadline of the CreateTable request and its retries. The deadline of the CreateTable
     /// request is shorter than the deadline of the whole call, so that the call soon reports a
@@ -72,8 +73,9 @@ fn is_active(model: &Model, described: &TableDescription) -> bool {
     described.table_status == Some(TableStatus::Active) && is_built
 }
 
-/// DynamoDB refuses an UpdateTimeToLive if another caller has just switched time to live on, so a
-/// refusal is an error only if time to live is still off afterwards.
+/// Switches time to live on, and waits until DynamoDB shows that time to live is on. DynamoDB
+/// refuses an UpdateTimeToLive if another caller has just switched time to live on, so a refusal is
+/// an error only if time to live is still off after the refusal.
 async fn until_time_to_live_is_on(
     attempts: &mut Attempts,
     Creation { connection, table, .. }: Creation<'_>,

@@ -353,7 +353,7 @@ impl TableDifference {
     }
 }
 
-/// DynamoDB creates and deletes a local index only with its table.
+/// DynamoDB creates and deletes a local index only together with the table of the index.
 fn anew(scope: IndexScope) -> &'static str {
     match scope {
         IndexScope::Global => "delete the index and create it again with UpdateTable",

@@ -80,16 +80,18 @@ pub struct Transaction {
 /// A committed transaction, with the values that the operations of the transaction have written.
 pub struct Committed {
     transaction: TransactionId,
-    /// An element is `None` after [`get`](Self::get) has returned the result of the operation.
+    /// The written values, in the order of the operations. The value of an operation is `None` if
+    /// the operation writes nothing, or after [`get`](Self::get) has returned the value.
     outputs: Mutex<Vec<Option<OperationOutput>>>,
 }
 
 impl Transaction {
     /// Makes an empty transaction for the account and Region of the client. Each operation of a
     /// transaction names a repository, which determines the table and the type of the item. If one
-    /// of the repositories was made from `client`, the transaction uses the retry budget and the
-    /// internal SDK client of this repository. If no repository was made from `client`, the
-    /// transaction sets up its own internal SDK client, which takes as long as a few requests.
+    /// of the repositories of the operations was made from `client`, the transaction uses the retry
+    /// budget and the internal SDK client of this repository. If no repository of the operations
+    /// was made from `client`, the transaction makes its own internal SDK client, which adds to the
+    /// time of the call.
     ///
     /// # Examples
     ///
@@ -142,14 +144,14 @@ impl Transaction {
             /// # }
             /// ```
         },
-        /// The default deadline is 10 seconds, because DynamoDB may need 5 seconds until it can
-        /// report the outcome of a request whose reply was lost. The deadline and the pace of a
-        /// repository do not apply to a transaction.
+        /// The default deadline of a transaction is 10 seconds, because DynamoDB may need 5 seconds
+        /// until it can report the outcome of a request whose reply was lost. The deadline and the
+        /// pace of a repository do not apply to a transaction.
         deadline;
         attempts;
         /// The budgets of the repositories do not apply to a transaction.
         budget;
-        /// The default timeout of an attempt is 1 second.
+        /// The default timeout of the first attempt is 1 second.
         attempt_timeout;
     }
 
@@ -158,9 +160,9 @@ impl Transaction {
     /// token.
     ///
     /// If several requests within ten minutes have the same token, DynamoDB applies only one of
-    /// them. With a token, a program may commit the same transaction a second time with the same
-    /// values, for example after a crash. The result of a second commit with the same token depends
-    /// on the time since the first commit and on the stored items:
+    /// them. A program needs a token if it may commit the same transaction a second time with the
+    /// same values, for example after a crash. The result of the second commit with the same token
+    /// depends on the time since the first commit and on the stored items:
     ///
     /// | situation | result |
     /// |---|---|
@@ -174,19 +176,22 @@ impl Transaction {
     /// patches. A replace of an item removes the write ids of earlier patches of the item. If later
     /// writes may have removed the write id, read the items and compare them with the intended
     /// result before you commit the transaction a second time. A patch has no condition on the
-    /// version, so the second commit may apply the patch a second time. To prevent a second patch,
-    /// add an operation that DynamoDB refuses in the second commit, for example the create of an
-    /// item whose key is the token.
+    /// version of the item. If a program commits a transaction with a patch again more than ten
+    /// minutes after the first commit, and no item contains the write id of the transaction any
+    /// more, DynamoDB may apply the patch a second time. To prevent a second patch, add an
+    /// operation that DynamoDB refuses in the second commit, for example the create of an item
+    /// whose key is the token.
     ///
     /// If a program commits a transaction a second time with the same token, the second request
-    /// must have exactly the same bytes as the first request. A second request with the same token
-    /// but other bytes fails with [`Error::TokenReused`] or [`Error::AlreadyCommitted`]. The
-    /// elements of a `HashSet` or a `HashMap` have a different order in each process. In a value
-    /// that is committed with a token, use a `BTreeSet`, a `BTreeMap` or a `Vec` instead of a
-    /// `HashSet` or a `HashMap`. A request that contains the current time has other bytes in each
-    /// commit. The following operations send the current time: writes of a type with
-    /// `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, and
-    /// [`check_exists`](Self::check_exists) and [`patch`](Self::patch) of a type with
+    /// must have exactly the same bytes as the first request. If DynamoDB still remembers the token
+    /// of the first commit, a second request with the same token but other bytes fails: with
+    /// [`Error::AlreadyCommitted`] if an item contains the write id of the transaction, and
+    /// otherwise with [`Error::TokenReused`]. The elements of a `HashSet` or a `HashMap` have a
+    /// different order in each process. In a value that is committed with a token, use a
+    /// `BTreeSet`, a `BTreeMap` or a `Vec` instead of a `HashSet` or a `HashMap`. A request that
+    /// contains the current time has other bytes in each commit. The following operations send the
+    /// current time: writes of a type with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`,
+    /// and [`check_exists`](Self::check_exists) and [`patch`](Self::patch) of a type with
     /// `#[dynalock(expires)]`.
     ///
     /// If the caller has set no token, the commit can send a second request with other content in
@@ -197,14 +202,15 @@ impl Transaction {
     /// - DynamoDB refuses a patch because an attribute is stored as a null instead of being absent.
     /// - DynamoDB refuses a patch because the item has the attribute `_writes` but no version.
     ///
-    /// If the caller has set a token, the commit fails with [`Error::Cancelled`] and sends no
-    /// second request, because a request with other content needs another token.
+    /// If the caller has set a token, the commit sends no second request with other content,
+    /// because a request with other content needs another token. If only a request with other
+    /// content could succeed, a commit with a token fails with [`Error::Cancelled`].
     ///
     /// From the token, the library derives the write id of the transaction and the random ids of
     /// the created items (incarnations). The random id of an item distinguishes the item from an
     /// earlier item with the same key. Do not use the token a second time after a created item was
-    /// deleted, because the new item would get the random id of the deleted item. If both items had
-    /// the same random id, a caller that has read the deleted item could overwrite the new item.
+    /// deleted: the second commit would create a new item with the random id of the deleted item,
+    /// and a caller that has read the deleted item could overwrite the new item.
     ///
     /// # Examples
     ///
@@ -324,10 +330,10 @@ impl Transaction {
         self.add(repository, PendingOperation::exists(repository, key.into_key()))
     }
 
-    /// Adds the condition that the key has no item. An [expired](crate::Repository#expired-items)
-    /// item counts as absent. If DynamoDB refuses the transaction because of an expired item, a
-    /// commit without a [`token`](Self::token) sends a second request. The second request requires
-    /// that the key has no item or still has the unchanged expired item.
+    /// Adds the condition that the key has no item. If DynamoDB refuses the transaction because the
+    /// key has an [expired](crate::Repository#expired-items) item, a commit without a
+    /// [`token`](Self::token) sends a second request, which accepts the expired item if it has not
+    /// changed.
     ///
     /// # Examples
     ///
@@ -367,10 +373,10 @@ impl Transaction {
     }
 
     /// Adds the condition that the guard of a lease or of a named lock still holds the lease or
-    /// lock. The lock must be in the account and Region of the transaction. If the guard no longer
-    /// holds the lease or lock, the commit fails with [`Error::Lost`]. A transaction that writes a
-    /// leased item needs the guard of the lease. If the guard is missing from the transaction,
-    /// DynamoDB refuses the transaction even if the caller holds the lease.
+    /// lock. The table of the lease or lock must be in the account and Region of the transaction.
+    /// If the guard no longer holds the lease or lock, the commit fails with [`Error::Lost`]. If a
+    /// transaction writes a leased item without the guard of the lease, DynamoDB refuses the
+    /// transaction, even if the caller holds the lease.
     ///
     /// # Examples
     ///
@@ -420,8 +426,8 @@ impl Transaction {
         self.pending.is_empty()
     }
 
-    /// Returns the request that the transaction would send. `explain` sends nothing, and the caller
-    /// can still change and commit the transaction.
+    /// Returns the request that [`commit`](Self::commit) would send. `explain` sends nothing, and
+    /// the caller can still change and commit the transaction.
     ///
     /// Before the write, the commit reads the item of each value from [`Stored::assume`]. For a
     /// type that keeps the lease in the item, the commit first reads each item that the transaction
@@ -470,7 +476,7 @@ impl Transaction {
 
     /// Sends the transaction. If DynamoDB refuses the transaction because of other running
     /// transactions or a lack of capacity, the call repeats the same request with the same token.
-    /// For each value from [`Stored::assume`], the commit first reads the item.
+    /// Before the transaction, the commit reads the item of each value from [`Stored::assume`].
     ///
     /// # Examples
     ///
@@ -493,12 +499,12 @@ impl Transaction {
     /// applied the transaction. DynamoDB always applies a transaction as a whole or not at all.
     ///
     /// - [`Error::Cancelled`]: a condition of the transaction was false, or DynamoDB refused an
-    ///   operation for another reason.
+    ///   operation for another reason, which [`Cancelled::reason`](crate::error::Cancelled::reason)
+    ///   returns.
     /// - [`Error::Locked`]: another caller holds a lease on an item that the transaction writes.
     /// - [`Error::Lost`]: a guard of the transaction no longer holds its lease or named lock.
     /// - [`Error::InvalidTransaction`]: the transaction breaks one of the rules that
-    ///   [`InvalidTransaction`] lists. A commit with the error `InvalidTransaction` has written
-    ///   nothing.
+    ///   [`InvalidTransaction`] lists.
     /// - [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::Encode`],
     ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid, for
     ///   the same reasons as a write outside a transaction.
@@ -597,8 +603,8 @@ impl Committed {
     ///
     /// # Errors
     ///
-    /// - [`Error::ForeignHandle`]: the handle comes from another transaction. The error
-    ///   `ForeignHandle` does not undo the transaction.
+    /// - [`Error::ForeignHandle`]: the handle comes from another transaction. DynamoDB has applied
+    ///   the transaction, and the error `ForeignHandle` does not undo the transaction.
     #[expect(clippy::needless_pass_by_value, reason = "a handle is spent: its value is taken once")]
     pub fn get<T: Versioned>(&self, operation: Op<T>) -> Result<Stored<T>> {
         let mut outputs = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);

@@ -25,14 +25,13 @@ use crate::{
     },
 };
 
-/// The next step after a refusal because of another running transaction, if the outcome of each
-/// attempt is known.
+/// The next step of a commit that DynamoDB has refused because of another running transaction. If
+/// the outcome of an attempt is unknown, the commit always repeats its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterContention {
     SendAgain,
-    /// After a pause, the unit of work runs its closure again with new reads. A repeated request
-    /// would probably fail, because another running transaction may change an item that the request
-    /// checks.
+    /// The unit of work sleeps, and then runs its closure again with new reads. A repeated request
+    /// would fail if another transaction has changed an item that the request checks.
     ReadAgain,
 }
 
@@ -43,16 +42,17 @@ pub(super) struct Commit<'a> {
     pub(super) assembly: Assembly,
     pub(super) stamps: WriteStamps,
     pub(super) token: String,
-    /// The write ids of all runs of the closure of a unit of work. For a `Transaction`, `runs` is
-    /// empty.
+    /// The write ids of all runs of the closure of a unit of work, or an empty slice for a
+    /// `Transaction`.
     pub(super) runs: &'a [WriteId],
     pub(super) after_contention: AfterContention,
     pub(super) outcome: AttemptOutcome,
 }
 
 impl Commit<'_> {
-    /// Returns the state of each item after the transaction. If an expired lease or an expired item
-    /// made a condition false, `run` sends a changed request.
+    /// Sends the transaction, and returns the state of each item after the transaction. If the
+    /// commit could adapt the operations to a refusal, for example because of an expired lease,
+    /// `run` sends the adapted request with a new token.
     pub(super) async fn run(mut self) -> Result<Vec<Option<Basis>>, Error> {
         loop {
             let writes = mem::take(&mut self.assembly.writes);
@@ -69,8 +69,9 @@ impl Commit<'_> {
         }
     }
 
-    /// Sends the request until its outcome is known. If an expired entry of a lease queue made the
-    /// request fail, `send` removes the entry and repeats the request.
+    /// Sends the request, with retries, until the library knows whether DynamoDB has applied the
+    /// transaction. If an expired entry of a lease queue made the request fail, `send` removes the
+    /// entry and repeats the request.
     async fn send(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         loop {
             let result = self.send_until_known(request).await;
@@ -136,9 +137,9 @@ impl Commit<'_> {
     }
 
     /// Decides whether DynamoDB applied an earlier attempt of a transaction whose last attempt was
-    /// cancelled. If one of the written items contains the write id, DynamoDB has applied the whole
-    /// transaction. If the condition of one write can never be true again, DynamoDB can never apply
-    /// the transaction.
+    /// cancelled. If one of the written items contains the write id of the transaction, DynamoDB
+    /// has applied the whole transaction. If the condition of one write can never be true again,
+    /// DynamoDB can never apply the transaction.
     fn judge(
         &mut self,
         request: &Transact,
@@ -154,8 +155,8 @@ impl Commit<'_> {
                 // The commit may send several requests with the same write id, and DynamoDB may
                 // have applied a delayed duplicate of an earlier request.
                 None if !self.has_given_token() && self.shows_own_id(&reasons) => Ok(self.found_applied(&reasons)),
-                // DynamoDB has applied a delayed duplicate of an earlier run of the closure, and
-                // the result of the earlier run is gone.
+                // DynamoDB has applied a delayed duplicate of the request of an earlier run of the
+                // closure, and the library no longer has the result of the earlier run.
                 None if reasons.iter().any(|reason| shows_any(reason.item.as_ref(), self.runs)) => {
                     Err(self.attempts.indeterminate(&self.tables(), None, None, None))
                 }
@@ -212,8 +213,8 @@ impl Commit<'_> {
         verdict(expected, self.stamps.id, Doubt::UnderToken, found.as_ref())
     }
 
-    /// Removes the expired first entries of lease queues that made the transaction fail. Returns
-    /// `true` if an entry was removed.
+    /// Removes the first entry of a lease queue if the entry has expired and made the transaction
+    /// fail. Returns `true` if an entry of a lease queue was removed.
     async fn evict_expired_heads(&mut self, reasons: &[ActionReason]) -> Result<bool, Error> {
         let mut is_evicted = false;
         for (operation, position) in self.operations.iter().zip(&self.assembly.positions) {
@@ -240,15 +241,16 @@ impl Commit<'_> {
         table_names(self.operations.iter().map(|operation| &operation.item_ref.table))
     }
 
-    /// Changes the operations so that DynamoDB may accept the next request. Returns the error of
-    /// the transaction if no changed request can succeed.
+    /// Adapts the operations to DynamoDB's refusal, so that the commit can send another request.
+    /// Returns the error for the caller if no operation could be adapted, if the caller has set a
+    /// token, or if the deadline leaves no time for another request.
     fn after_refusal(&mut self, reasons: &[ActionReason]) -> Result<(), Error> {
         // An earlier call may have committed the same transaction more than ten minutes ago.
         // DynamoDB forgets the token after ten minutes, but an item may still contain the write id.
         if self.has_given_token() && self.shows_own_id(reasons) {
             return Err(already_committed(self.attempts));
         }
-        // With a token of the caller, the commit must not send a request with different content.
+        // If the caller has set a token, the commit must not send a request with different content.
         let may_pass = !self.has_given_token() && self.adapt(reasons)? == Adapted::Yes;
         if may_pass && self.attempts.may_go_on(Duration::ZERO) { Ok(()) } else { Err(self.cancelled(reasons)) }
     }
@@ -272,8 +274,9 @@ impl Commit<'_> {
         Ok(adapted)
     }
 
-    /// Returns the cancellation reason of an operation whose lease condition was false. If the
-    /// transaction has a guard for the lease, only the guard's operation gets the reason.
+    /// Returns DynamoDB's reason for the lease row of an operation, if the condition on the lease
+    /// row was false. If the transaction contains a guard of the lease, `by_lease` returns the
+    /// reason only for the operation of the guard.
     fn by_lease<'r>(&self, index: usize, reasons: &'r [ActionReason]) -> Option<&'r ActionReason> {
         let refused = self.assembly.positions[index];
         let reason = refused.refused_lease(reasons)?;
@@ -297,8 +300,9 @@ impl Commit<'_> {
     }
 }
 
-/// Returns DynamoDB's reason for the write of the item. If DynamoDB refused only the write of the
-/// lease row, and not because of a false condition, returns the reason for the lease row.
+/// Returns the reason that DynamoDB gave for an operation's item. If DynamoDB refused only the
+/// operation's lease row, and the cause was not a false condition, `reason_at` returns the reason
+/// for the lease row.
 fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason {
     let own = &reasons[position.write];
     match position.lease.map(|lease| &reasons[lease]) {

@@ -12,8 +12,9 @@ pub(super) enum Resolved {
     Reads(Vec<ExplainedRequest>),
 }
 
-/// Moves the operations out of `pending`. If the commit must read items before it writes, `resolve`
-/// leaves `pending` unchanged and returns the reads.
+/// Takes the operations out of `pending` if the commit can send them without a read. If the commit
+/// must first read items, `resolve` returns the requests for these items, and `pending` keeps the
+/// operations.
 pub(super) fn resolve(pending: &mut Vec<PendingOperation>) -> Result<Resolved> {
     let mut reads = Vec::new();
     for PendingOperation { item_ref, state, .. } in pending.iter() {

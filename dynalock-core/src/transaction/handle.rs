@@ -2,15 +2,19 @@ use std::marker::PhantomData;
 
 use crate::{codec::Stored, error::TransactionId};
 
-/// The handle of one operation of a [`Transaction`](crate::Transaction) on an item of type `T`.
+/// The handle of one operation on an item of type `T` in a [`Transaction`](crate::Transaction) or a
+/// [`TransactionGet`](crate::transaction::TransactionGet).
 ///
 /// The type parameter `Out` is the result of the operation: a [`Stored<T>`] for a write, an
-/// `Option<Stored<T>>` for a read, and `()` for deletes and checks. After a commit,
-/// [`Committed::get`](crate::transaction::Committed::get) returns the result of the operation.
-/// After a cancelled commit, [`Cancelled::reason`](crate::error::Cancelled::reason) returns the
-/// reason why DynamoDB refused the operation, if any. A handle is valid only for the transaction
-/// that made the handle. If a caller passes the handle to a method of another transaction, the
-/// method returns an error.
+/// `Option<Stored<T>>` for a read, and `()` for deletes and checks.
+/// [`Committed::get`](crate::transaction::Committed::get) takes the handle of a write and returns
+/// the written value. [`Snapshot::get`](crate::transaction::Snapshot::get) takes the handle of a
+/// read and returns the item. After a cancelled commit,
+/// [`Cancelled::reason`](crate::error::Cancelled::reason) returns the reason why DynamoDB refused
+/// the operation, if any. A handle is valid only for the transaction that made the handle. If a
+/// caller passes the handle to a method of another transaction, the method returns
+/// [`Error::ForeignHandle`](crate::Error::ForeignHandle) or
+/// [`Reason::ForeignHandle`](crate::transaction::Reason::ForeignHandle).
 pub struct Op<T, Out = Stored<T>> {
     transaction: TransactionId,
     index: usize,

@@ -18,17 +18,17 @@ use crate::{
 
 pub(super) struct PendingOperation {
     pub(super) item_ref: ItemRef,
-    /// `false` for a check of an item.
+    /// `true` if the operation writes its item, and `false` if the operation only checks its item.
     pub(super) is_write: bool,
     pub(super) state: PendingState,
 }
 
 pub(super) enum PendingState {
     Ready(OperationKind),
-    /// The error of the commit.
+    /// The operation is invalid, and the commit fails with the contained error.
     Invalid(Error),
-    /// An operation on a value with an etag. The commit must first read the stored item and compare
-    /// its state with the etag.
+    /// An operation that depends on the stored item. The commit first reads the item, and compares
+    /// the state of the item with the etag.
     Assumed(Etag, Resolve),
 }
 
@@ -125,7 +125,7 @@ impl PendingOperation {
     }
 
     /// Makes the replace operation for a type that keeps the lease in the item. The commit first
-    /// reads the item, to learn which attributes the write must remove.
+    /// reads the item, to find the attributes that the replace must remove.
     fn overwrite<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
         let item_ref = repository.item_ref(stored.key(), Some(stored.version()));
         let etag = stored.etag();

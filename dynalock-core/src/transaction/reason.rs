@@ -26,7 +26,8 @@ pub enum Reason<T> {
         /// returned.
         error: Error,
     },
-    /// At each attempt of the call, another running transaction used the item of the operation.
+    /// Another running transaction used the item of the operation at the last attempt before the
+    /// call ended.
     Contention(Refusal),
     /// DynamoDB or the table had no capacity left at the last attempt before the call ended.
     Capacity(Refusal),
@@ -45,8 +46,8 @@ pub enum Reason<T> {
 
 impl Cancelled {
     /// Returns the reason why DynamoDB refused the operation with the handle `operation`. If the
-    /// condition of the operation was false, the reason contains the stored item. `reason` sends no
-    /// request, because DynamoDB's refusal already contains the stored item.
+    /// condition of the operation was false, [`Reason::Conflict`] contains the stored item.
+    /// `reason` sends no request, because DynamoDB's refusal already contains the stored item.
     ///
     /// # Examples
     ///

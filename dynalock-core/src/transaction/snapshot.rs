@@ -69,11 +69,11 @@ impl TransactionGet {
             /// ```
         },
         attempts;
-        /// The budgets of the repositories do not apply to the read.
+        /// The budgets of the repositories do not apply to a `TransactionGet`.
         budget;
-        /// The default deadline is 10 seconds.
+        /// The default deadline of a `TransactionGet` is 10 seconds.
         deadline;
-        /// The default timeout of an attempt is 1 second.
+        /// The default timeout of the first attempt is 1 second.
         attempt_timeout;
     }
 
@@ -99,7 +99,7 @@ impl TransactionGet {
         Op::new(self.id, self.item_refs.len() - 1)
     }
 
-    /// Returns the request that the read would send. `explain` sends nothing.
+    /// Returns the request that [`fetch`](Self::fetch) would send. `explain` sends nothing.
     ///
     /// # Examples
     ///

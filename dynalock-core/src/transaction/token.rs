@@ -13,8 +13,10 @@ use crate::{
     write::{operation::Operation, stamp::WriteStamps},
 };
 
-/// From a token of the caller, the library derives all ids, so a later call with the token sends
-/// the same ids.
+/// Returns the ClientRequestToken of a commit, and its [`WriteStamps`], which contain the write id
+/// of the transaction and generate the incarnations (random ids) of created items. If the caller
+/// has set the token, the library derives the write id and the incarnations from the token, so that
+/// a later commit with the same token sends the same ids.
 pub(super) fn token_and_stamps(given: Option<String>, attempts: &mut Attempts) -> (String, WriteStamps) {
     match given {
         Some(token) => {
@@ -49,8 +51,8 @@ pub(super) async fn is_committed(attempts: &mut Attempts, operations: &[Operatio
     is_shown(attempts, written.map(|operation| &operation.item_ref), id).await
 }
 
-/// Reads items, and returns `true` if one of the items contains the write id `id`. Returns `false`
-/// if the items cannot be read.
+/// Reads items, and returns `true` if one of the items contains the write id `id`. If the read
+/// fails, `is_shown` returns `false`.
 pub(super) async fn is_shown(attempts: &mut Attempts, items: impl Iterator<Item = &ItemRef>, id: WriteId) -> bool {
     let mut item_refs: Vec<(Arc<str>, Item)> = Vec::new();
     for item_ref in items {

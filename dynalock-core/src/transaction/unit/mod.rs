@@ -30,16 +30,17 @@ use crate::{
 /// starts after the closure has returned `Ok`. The commit writes each item on the condition that
 /// the item has not changed since the closure read the item. If the closure has only read an item,
 /// the commit checks that the item has not changed since the read. If an item has changed since the
-/// closure read the item, the closure runs again. If the closure runs again without a pause, the
-/// `Tx` returns changed items from DynamoDB's refusal and unchanged items from the previous run. If
-/// the closure runs again after a pause, the `Tx` reads all items from DynamoDB. If the closure
-/// returns an error, the unit of work writes nothing.
+/// closure read the item, the closure runs again. If the unit of work does not sleep before a
+/// further run of the closure, the `Tx` returns the changed items as DynamoDB's refusal shows them,
+/// and the unchanged items as the previous run read them. If the unit of work sleeps before a
+/// further run of the closure, the `Tx` reads all items from DynamoDB. If the closure returns an
+/// error, the unit of work writes nothing.
 ///
-/// If DynamoDB refuses the transaction because another running transaction uses the same item, the
-/// unit of work sleeps. If the transaction changes an item that the closure has read, the closure
-/// then runs again. If the transaction changes no such item, the unit of work sends the same request
-/// again. If a reply is lost, the unit of work repeats the request without another run of the
-/// closure.
+/// If DynamoDB refuses the commit because another running transaction uses the same item, the unit
+/// of work sleeps before the next attempt. If the commit changes an item that the closure has read,
+/// the next attempt is another run of the closure. If the commit changes no item that the closure
+/// has read, the next attempt is the same request. If a reply is lost, the unit of work repeats the
+/// request without another run of the closure.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -78,9 +79,8 @@ use crate::{
 /// A unit of work can read and write up to 100 items. For each item that the closure read or wrote,
 /// the commit of a unit of work consumes twice the write units of a plain write. If a unit of work
 /// only updates or replaces one item and reads no other item, the commit is a plain conditional
-/// write. A plain conditional write costs half as much as a transaction. A unit of work does not
-/// protect queries: after a query in the closure, another caller may add an item that the query
-/// would have found.
+/// write, not a transaction. A unit of work does not protect queries: after a query in the closure,
+/// another caller may add an item that the query would have found.
 ///
 /// # Errors
 ///
@@ -88,12 +88,11 @@ use crate::{
 /// - The errors of [`Transaction::commit`](crate::Transaction::commit), which `From` converts into
 ///   the error type of the closure.
 /// - [`Error::Cancelled`]: a create found an item, or a condition of the caller was false, although
-///   no item that the closure read has changed. Another run of the closure would fail with the same
-///   error.
+///   no item that the closure read has changed.
 /// - [`Error::Exhausted`]: the unit of work reached its deadline or its maximum number of attempts,
 ///   or the retry budget was empty.
 /// - [`Error::Indeterminate`]: a reply was lost, or DynamoDB has applied a delayed duplicate of a
-///   refused run of the closure.
+///   request that DynamoDB had refused in an earlier run of the closure.
 ///
 /// # Cancel safety
 ///
@@ -139,28 +138,28 @@ impl<F> UnitOfWork<'_, F> {
             /// ```
         },
         /// The deadline covers all runs of the closure, but does not interrupt a run of the
-        /// closure. The default deadline is 10 seconds. The deadline and the pace of a repository
-        /// do not apply to a unit of work.
+        /// closure. The default deadline of a unit of work is 10 seconds. The deadline and the pace
+        /// of a repository do not apply to a unit of work.
         deadline;
         /// Each further run of the closure after a conflict counts as an attempt.
         attempts;
         /// The budget covers all runs of the closure together. The budgets of the repositories do
         /// not apply to a unit of work.
         budget;
-        /// The default timeout of an attempt is 1 second.
+        /// The default timeout of the first attempt is 1 second.
         attempt_timeout;
-        /// The default pace is [`Pace::Balanced`](crate::Pace::Balanced). The documentation of
-        /// [`Pace`](crate::Pace) describes pauses as multiples of a round trip. In a unit of work,
-        /// a pause is a multiple of the average time for one run of the closure and its commit. The
-        /// pace does not apply after DynamoDB has refused a request because of another running
-        /// transaction on the same item.
+        /// The default pace is [`Pace::Balanced`](crate::Pace::Balanced). A unit of work sleeps for
+        /// a multiple of the average time of one run of the closure and its commit, instead of the
+        /// multiple of a round trip that [`Pace`](crate::Pace) describes. The pace does not apply
+        /// to a sleep after DynamoDB has refused a request because of another running transaction
+        /// on the same item.
         pace;
     }
 
-    /// Makes the unit of work validate each run of the closure that writes nothing or returns an
-    /// error. The validation makes sure that the run of the closure has read all items as they were
-    /// at the same moment. If a validated run read more than one item, the validation costs one
-    /// TransactGetItems request.
+    /// Makes the unit of work check the reads of each run of the closure that writes nothing or
+    /// returns an error. The unit of work returns the result of a run only if the run has read all
+    /// items as they were at the same moment. For a run that has read more than one item, the check
+    /// of the reads costs at most one TransactGetItems request.
     ///
     /// # Examples
     ///

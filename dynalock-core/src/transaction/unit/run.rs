@@ -17,8 +17,8 @@ pub(super) struct Run {
     pub(super) pending: Vec<PendingOperation>,
 }
 
-/// The items in the memory of a run of the closure, without duplicates. The items come from the run
-/// itself and from earlier runs.
+/// The items that a run of the closure has in memory, without duplicates. The current run or an
+/// earlier run has read each item, or DynamoDB has returned the item with a refusal.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) held: Vec<KnownItem>,
@@ -64,7 +64,8 @@ impl UnitShared {
 }
 
 impl Run {
-    /// Returns the item if it is in memory, and records that the closure has read the item.
+    /// Returns the item if the run has the item in memory, and records that the closure has read
+    /// the item.
     pub(super) fn read_known(&mut self, table: &str, key: &Key) -> Result<Option<&KnownItem>, Error> {
         // The commit sends the writes after the closure has ended, so DynamoDB would return the
         // item without the recorded write.

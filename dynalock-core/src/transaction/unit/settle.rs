@@ -104,9 +104,10 @@ impl Unit {
         }
     }
 
-    /// Takes the items and the recorded operations out of a run that has ended. Returns an error if
-    /// the closure has read an item with the write id of an earlier run. DynamoDB has then applied
-    /// a delayed duplicate of the earlier run, whose result is gone.
+    /// Takes the items and the recorded operations out of a run that has ended. Returns
+    /// `Error::Indeterminate` if the closure has read an item with the write id of an earlier run,
+    /// because DynamoDB has applied a delayed duplicate of the earlier run's request, and the
+    /// library no longer has the result of the earlier run.
     fn resume(&mut self, run: Run) -> Result<(Known, Vec<PendingOperation>), Error> {
         let Run { session, known, pending, .. } = run;
         self.session = session;
@@ -120,11 +121,12 @@ impl Unit {
         Ok((known, pending))
     }
 
-    /// Ends a run of the closure that has written nothing. A closure that reads several items one
-    /// after another may see states of the items that never existed at the same moment. With
-    /// [`snapshot`](super::UnitOfWork::snapshot), a TransactGetItems request compares the items
-    /// with their states in the run. Without `snapshot`, the closure runs again with new reads if
-    /// it has used items of an earlier run.
+    /// Ends a run of the closure that has written nothing, and decides whether the closure runs
+    /// again. A closure that reads several items one after another may see states of the items that
+    /// never existed at the same moment. With [`snapshot`](super::UnitOfWork::snapshot), the
+    /// closure runs again if a TransactGetItems request returns another state of an item than the
+    /// run has read. Without `snapshot`, the closure runs again with new reads if it has used items
+    /// of an earlier run.
     async fn without_writing(&mut self, known: Known) -> Result<Next, Error> {
         let reads: Vec<_> = known.reads().collect();
         let kept = reads.iter().filter(|held| held.origin == ItemOrigin::Kept).count();
@@ -198,8 +200,9 @@ impl Unit {
         Ok(CommitResult::Everything)
     }
 
-    /// Decides what the unit of work does after a refused commit. The closure runs again if another
-    /// run can have another result. `slept_before` is the number of pauses before the commit.
+    /// Decides whether the closure runs again after a refused commit. The closure runs again if an
+    /// item has changed since the closure read the item. `slept_before` is the number of pauses
+    /// before the commit.
     async fn after_refusal(&mut self, known: Known, refused: Cancelled, slept_before: u32) -> Result<Next, Error> {
         let is_permanent = |reason: OperationReason<'_>| reason.class() == Some(CancellationClass::Permanent);
         let changed = refused.reasons().filter(|reason| has_changed(reason, &known));
@@ -254,10 +257,12 @@ fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Erro
     Ok(())
 }
 
-/// Another run of the closure sends another request. DynamoDB could apply both the new request and
-/// a delayed duplicate of the refused request. If the commit changes an item that the closure has
-/// read, the change makes the condition of the second request false. Without such a change, the
-/// commit sends the same request again, and the token prevents a second application.
+/// Returns `ReadAgain` if the transaction changes an item on the condition that the item has not
+/// changed since its read. Another run of the closure sends a request with a new token. DynamoDB
+/// cannot apply both the new request and a delayed duplicate of the refused request, because the
+/// request that DynamoDB applies first makes the condition of the other request false. For a
+/// transaction without a condition on an unchanged item, `after_contention` returns `SendAgain`:
+/// the commit repeats the request with the same token, so DynamoDB applies the request only once.
 fn after_contention(operations: &[Operation], assembly: &Assembly) -> AfterContention {
     let changes_a_read_item = |(operation, position): (&Operation, &WritePosition)| {
         let expected = operation.intent().map(|intent| intent.target().expected);
@@ -271,8 +276,8 @@ fn after_contention(operations: &[Operation], assembly: &Assembly) -> AfterConte
     }
 }
 
-/// Sends a single update or replace as a plain conditional write, which costs half as much as a
-/// transaction.
+/// Sends a single update or replace as a plain conditional write, which consumes half the write
+/// units of a transaction.
 async fn write_alone(
     attempts: &mut Attempts,
     id: TransactionId,
@@ -293,7 +298,7 @@ async fn write_alone(
     };
     match writer.send(assembly.into_plan()).await? {
         WriteResult::Applied(_) => Ok(()),
-        // DynamoDB has applied a delayed duplicate of an earlier run of the closure.
+        // DynamoDB has applied a delayed duplicate of the request of an earlier run of the closure.
         WriteResult::Conflict(item) if shows_any(item.as_ref(), runs) => {
             Err(attempts.indeterminate(only.target().table, None, None, None))
         }
@@ -304,7 +309,7 @@ async fn write_alone(
     }
 }
 
-/// Another run of the closure may have another result only if an item has changed since the closure
+/// Returns `true` if DynamoDB refused the operation because the item has changed since the closure
 /// read it.
 fn has_changed(reason: &OperationReason<'_>, known: &Known) -> bool {
     reason.class() == Some(CancellationClass::Conflict)

@@ -20,8 +20,9 @@ use crate::{
 /// The handle through which the closure of a unit of work ([`transact`](crate::transact)) reads and
 /// writes items. Each run of the closure receives its own `Tx`.
 ///
-/// An [expired](crate::Repository#expired-items) item counts as absent. If the closure has read an
-/// expired item, the commit requires that the item has not changed since the read.
+/// For a read through a `Tx`, an [expired](crate::Repository#expired-items) item counts as absent.
+/// If the closure has read an expired item, the commit requires that the item has not changed since
+/// the read.
 ///
 /// A `Tx` is cheap to clone, so parts of the closure can run concurrently. The closure must drop
 /// all clones of its `Tx` before the closure ends. A `Tx` records the writes, and the commit sends
@@ -115,7 +116,8 @@ impl Tx {
     /// # Cancel safety
     ///
     /// The caller may drop the future of `get_many` at any time. If the caller drops the future of
-    /// `get_many`, the commit may check items that only an earlier run of the closure has read.
+    /// `get_many`, the commit may still check an item with one of the given keys, if an earlier run
+    /// of the closure has read the item.
     pub fn get_many<T: Versioned, K: IntoKey<T>>(
         &self,
         repository: &Repository<T>,
@@ -249,9 +251,9 @@ impl Tx {
         self.add(repository, PendingOperation::exists(repository, key.into_key()));
     }
 
-    /// Requires that the key has no item. An [expired](crate::Repository#expired-items) item counts
-    /// as absent. If DynamoDB refuses the transaction because of an expired item, the commit sends
-    /// a second request, which requires that the expired item has not changed.
+    /// Requires that the key has no item. If DynamoDB refuses the transaction because the key has
+    /// an [expired](crate::Repository#expired-items) item, the commit sends a second request, which
+    /// accepts the expired item if it has not changed.
     ///
     /// # Examples
     ///
@@ -288,7 +290,8 @@ impl Tx {
 
     /// Adds a condition to the whole unit of work: a guard must still hold its lease or its named
     /// lock. If the guard no longer holds the lease or lock, the unit of work fails with
-    /// [`Error::Lost`]. A unit of work that writes a leased item needs the guard of the lease.
+    /// [`Error::Lost`]. If a unit of work writes a leased item without the guard of the lease,
+    /// DynamoDB refuses the commit, even if the caller holds the lease.
     ///
     /// # Examples
     ///
@@ -330,7 +333,7 @@ impl Tx {
         outcome
     }
 
-    /// Returns the items that the run has not read yet, without duplicates.
+    /// Returns those of the given items that the run does not have in memory, without duplicates.
     fn unknown<'s>(&self, item_refs: &'s [ItemRef]) -> Result<Vec<&'s ItemRef>> {
         let mut unknown: Vec<&ItemRef> = Vec::new();
         for item_ref in item_refs {
@@ -343,7 +346,7 @@ impl Tx {
         Ok(unknown)
     }
 
-    /// No caller may hold the guard of the mutex across an `.await`.
+    /// The caller of `run` must drop the returned `MutexGuard` before the next `.await`.
     fn run(&self) -> MutexGuard<'_, Run> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
