@@ -32,8 +32,9 @@ impl<T: Versioned> Patch<T> {
 
 impl<T: Versioned> Repository<T> {
     /// Changes attributes of an item by one request, without a read. The changes of a patch are
-    /// atomic. A patch applies to every version of the item, so a patch never conflicts with other
-    /// writers. A patch increments the stored version. `patch` returns the item after the patch.
+    /// atomic. A patch does not compare the version of the item, so a patch never conflicts with
+    /// other writers. A patch increments the stored version. `patch` returns the item after the
+    /// patch.
     ///
     /// # Examples
     ///
@@ -92,8 +93,9 @@ impl<T: Versioned> Repository<T> {
     ///   than 4 KB.
     /// - [`Error::ItemTooLarge`]: the item would be larger than DynamoDB can store.
     /// - [`Error::VersionExhausted`]: the version of the item is the largest `u64`.
-    /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known. A transaction
-    ///   returns no item, so the call reads the item after a patch with `exactly_once`. If the read
+    /// - [`Error::Indeterminate`]: a reply was lost, and the call cannot find out whether DynamoDB
+    ///   applied the patch. A patch with `exactly_once` is a transaction, and the reply to a
+    ///   transaction contains no item, so the call reads the item after the patch. If the read
     ///   after a patch with `exactly_once` fails or finds no item, the call returns
     ///   `Indeterminate`.
     /// - [`Error::Decode`] or [`Error::Corrupt`]: the patch was applied, but the item cannot be
@@ -104,9 +106,9 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `patch` at any time. After the future is dropped, DynamoDB
-    /// may or may not have applied the patch. A dropped call sends no more requests, but a request
-    /// that was already sent may still arrive at DynamoDB.
+    /// If the caller drops the future of `patch`, DynamoDB may or may not have applied the patch. A
+    /// dropped call sends no more requests, but a request that was already sent may still arrive at
+    /// DynamoDB.
     pub fn patch(&self, key: impl IntoKey<T>) -> Request<T, Patch<T>> {
         self.request(Patch::new(key.into_key()))
     }

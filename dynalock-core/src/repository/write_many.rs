@@ -85,8 +85,8 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result may be an error of [`create`](Self::create). `create_many` itself returns no
-    /// error.
+    /// `create_many` returns one `Result` for each item, with the errors of
+    /// [`create`](Self::create).
     ///
     /// # Cancel safety
     ///
@@ -121,8 +121,8 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result may be an error of [`update`](Self::update). `update_many` itself returns no
-    /// error.
+    /// `update_many` returns one `Result` for each item, with the errors of
+    /// [`update`](Self::update).
     ///
     /// # Cancel safety
     ///
@@ -158,8 +158,8 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result may be an error of [`delete`](Self::delete). `delete_many` itself returns no
-    /// error.
+    /// `delete_many` returns one `Result` for each item, with the errors of
+    /// [`delete`](Self::delete).
     ///
     /// # Cancel safety
     ///
@@ -180,9 +180,9 @@ impl<T: Versioned> Repository<T> {
     ///
     /// - If an import overwrites an item that contains a lease, the lease is lost. A holder detects
     ///   the loss of its lease at its next write or heartbeat. If the lease is in a [separate
-    ///   row](crate::Lockable), an import neither reads nor writes the separate row. The holder of
-    ///   a lease in a separate row keeps the lease, and the next write of the holder starts from
-    ///   the imported item.
+    ///   row](crate::Lockable), an import neither reads nor writes the separate row. If an import
+    ///   overwrites an item whose lease is in a separate row, the holder keeps the lease, and the
+    ///   next write of the holder starts from the imported item.
     /// - Each imported item has version 1 and new random ids, like a created item. If a caller
     ///   writes a value that the caller read before the import, the write fails with a conflict.
     /// - If several values have the same key, the import writes the values in the order of the
@@ -219,7 +219,7 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// The import returns one `Result` for each item. `import_unchecked` itself returns no error.
+    /// `import_unchecked` returns one `Result` for each item, with the following errors:
     ///
     /// - [`Error::Encode`]: the value cannot be stored.
     /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.

@@ -20,7 +20,7 @@ use crate::{
 pub struct ItemResult<O> {
     /// The index of the item in the list of items that the caller gave, counted from 0.
     pub index: usize,
-    /// The result of the write of the item.
+    /// The result of the write of the item at `index`.
     pub result: Result<O>,
 }
 
@@ -95,13 +95,13 @@ impl<O: Send + 'static> WriteStream<O> {
     ///
     /// # Errors
     ///
-    /// The result of an item is an error if the write of the item failed. The stream itself returns
-    /// no error. If the write of one item fails, the stream still writes the other items.
+    /// The result of an item is an error if the write of the item failed. If the write of one item
+    /// fails, the stream still writes the other items.
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `next` at any time. If the caller drops the future, the
-    /// following call of `next` returns the same result.
+    /// The caller may drop the future of `next` at any time. If the caller drops the future of
+    /// `next`, the following call of `next` returns the same result.
     pub async fn next(&mut self) -> Option<ItemResult<O>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
