@@ -36,8 +36,8 @@ pub type Change<'f, T> = dyn FnMut(&mut T) + Send + 'f;
 ///
 /// A service that takes an `Arc<dyn Store<Order>>` works with a repository, with a decorator (for
 /// example a cache), and with a replacement in tests. Each method of `Store` has the same result
-/// and errors as the method of [`Repository`] with the same name. The calls of a `Store` use the
-/// settings of the repository, for example the deadline.
+/// and errors as the method of [`Repository`] with the same name. A call of a `Store` has no
+/// settings of its own, and uses the settings of the repository, for example the deadline.
 ///
 /// # Examples
 ///

@@ -61,7 +61,7 @@ pub struct Explained {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Rest {
     Nothing,
-    /// The write depends on the items that the call reads first.
+    /// A write that depends on the items that the call reads first.
     DependentWrite,
 }
 

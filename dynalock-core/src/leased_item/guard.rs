@@ -248,8 +248,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `extend` at any time. A heartbeat that `extend` sent
-    /// before the drop of the future may still renew the lease.
+    /// The caller may drop the future of `extend` at any time. A heartbeat that a dropped `extend`
+    /// has already sent may still renew the lease.
     pub async fn extend(&self) -> Result<()> {
         observe("extend", self.table(), self.guard.grant.beat()).await
     }
@@ -344,8 +344,9 @@ impl<T: Lockable> LeaseGuard<T> {
     /// # Cancel safety
     ///
     /// If the caller drops the future of `update`, the write may or may not have been applied.
-    /// After the drop, the value in the guard does not contain the changes of the closure. If the
-    /// dropped write was in flight, the next write of the guard first reads the item.
+    /// After a drop of the future of `update`, the value in the guard does not contain the changes
+    /// of the closure. If a dropped `update` had a write in flight, the next write of the guard
+    /// first reads the item.
     pub async fn update(&mut self, change: impl FnMut(&mut T) + Send) -> Result<()> {
         observe("lease_update", self.table(), self.write(AfterWrite::Renew, infallible(change))).await.map(drop)
     }
@@ -529,7 +530,7 @@ impl<T: Lockable> LeaseGuard<T> {
     /// the guard holds the lease, and that the item has not changed since the last read or write of
     /// the guard. One request deletes the item together with a lease in the item. With
     /// [`#[lockable(separate)]`](crate::Lockable), a transaction deletes the item and releases the
-    /// lease in the separate row, so the fences of the key still grow.
+    /// lease in the separate row, so the fences of the key keep growing after the delete.
     ///
     /// # Examples
     ///
@@ -605,8 +606,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// - [`Error::Exhausted`]: DynamoDB did not answer the release before the lease ended, so other
     ///   callers can acquire the lease.
-    /// - [`Error::Unavailable`]: the runtime of the lease was shut down
-    ///   during the release, or did not run while another runtime waited for the release.
+    /// - [`Error::Unavailable`]: the tokio runtime that runs the background tasks of the lease was
+    ///   shut down during the release, or did not run while another runtime waited for the release.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety

@@ -30,8 +30,9 @@ use crate::{
 /// An unsent request for the lease of an item. A caller may change the settings of the lease
 /// request. `.await` sends the request.
 ///
-/// The type parameter `O` is the type of the result, and `Q` selects the order in which waiting
-/// callers get the lease. [`Repository::lock`], `try_lock` and `lock_any` return a `LeaseRequest`.
+/// The type parameter `O` is the output type of the request, and `Q` selects the order in which
+/// waiting callers get the lease. [`Repository::lock`], `try_lock` and `lock_any` return a
+/// `LeaseRequest`.
 #[must_use = "a lease is not acquired until this is awaited"]
 pub struct LeaseRequest<T, O = LeaseGuard<T>, Q = AnyOrder> {
     repository: Repository<T>,
@@ -332,10 +333,10 @@ impl<T, Q> LeaseRequest<T, LeaseGuard<T>, Q> {
 }
 
 impl<T, O> LeaseRequest<T, O> {
-    /// Lets waiting callers acquire the lease in first-come, first-served order. Each caller enters
-    /// the queue of the item, as [`Acquire::fair`](crate::lock::Acquire::fair) describes. While the
-    /// queue is not empty, only the first caller in the queue and callers that ignore leases can
-    /// write the item.
+    /// Lets waiting callers acquire the lease in first-come, first-served order. A caller with
+    /// `fair` enters the queue of the item, as [`Acquire::fair`](crate::lock::Acquire::fair)
+    /// describes. While the queue is not empty, only the first caller in the queue and callers that
+    /// ignore leases can write the item.
     ///
     /// By default, the item itself stores the queue, so each request that changes the queue costs
     /// more for a large item than for a small item. With `#[lockable(separate)]`, the separate

@@ -219,7 +219,7 @@ impl<T> Repository<T> {
     /// [`transact`](crate::transact) call is metered if it uses at least one metered repository. A
     /// transaction adds the costs for each table to the meter of the table's repository. If a
     /// transaction uses two metered repositories of the same table, the transaction adds the costs
-    /// of the table to the meter of the first repository.
+    /// of the table to the meter of the repository that the transaction used first.
     ///
     /// `metered` returns a repository with a new retry budget and a new measurement of the round
     /// trip. A program should call `metered` only once, where the program makes the repository. The
@@ -415,12 +415,12 @@ impl<T> Repository<T> {
     /// Writes a new item with version 1, and returns the item.
     ///
     /// If the key has an [expired](Repository#expired-items) item, the create overwrites the
-    /// expired item. The new item has version 1 and a new incarnation: a random id that
-    /// distinguishes the new item from the expired item. The overwrite requires that the expired
-    /// item has not changed since the library received the item from DynamoDB. If another caller
-    /// holds a lease on an expired item, a create with the key of the item fails with
-    /// [`Error::Locked`]. When a create overwrites an expired item, the fence of the item's leases
-    /// does not change.
+    /// expired item. The item that replaces an expired item has version 1 and a new incarnation: a
+    /// random id that distinguishes the new item from the expired item. A create overwrites an
+    /// expired item only if the item has not changed since the library received the item from
+    /// DynamoDB. If another caller holds a lease on an expired item, a create with the key of the
+    /// item fails with [`Error::Locked`]. When a create overwrites an expired item, the fence of
+    /// the item's leases does not change.
     ///
     /// # Examples
     ///
@@ -671,8 +671,8 @@ impl<T> Repository<T> {
     ///
     /// - [`Error::NotFound`]: the key has no item.
     /// - [`Error::Exhausted`]: the last attempt ended in a conflict, and the deadline or the limit
-    ///   of attempts allowed no further attempt. `Error::Exhausted` contains the conflict of the
-    ///   last attempt.
+    ///   of attempts allowed no further attempt. An `Error::Exhausted` after a conflict contains
+    ///   the conflict.
     /// - The errors of [`update`](Self::update) and [`get`](Self::get) are possible, except
     ///   [`Error::Conflict`].
     ///

@@ -31,10 +31,10 @@ impl<T: Versioned> Patch<T> {
 }
 
 impl<T: Versioned> Repository<T> {
-    /// Changes attributes of an item by one request, without a read. The changes of a patch are
-    /// atomic. A patch does not compare the version of the item, so a patch never conflicts with
-    /// other writers. A patch increments the stored version. `patch` returns the item after the
-    /// patch.
+    /// Changes attributes of an item by one request, without a read. DynamoDB applies either all
+    /// changes of a patch or none. A patch does not compare the version of the item, so a patch
+    /// never conflicts with other writers. A patch increments the stored version. `patch` returns
+    /// the item after the patch.
     ///
     /// # Examples
     ///
@@ -64,11 +64,12 @@ impl<T: Versioned> Repository<T> {
     /// without `exactly_once`, the call reads the item. Each item contains the ids of the last
     /// eight patches of the item, in the attributes `_p0` to `_p7`.
     ///
-    /// If the item contains the id of the patch, the patch was applied, and the call returns the
-    /// item. The returned item may contain later writes of other callers. If the item does not
-    /// contain the id of the patch, the call returns [`Error::Indeterminate`]. The library cannot
-    /// distinguish the possible causes of a missing patch id: the request was lost, the request may
-    /// still arrive at DynamoDB, or later patches have removed the id.
+    /// If the item that the call reads after a lost reply contains the id of the patch, the patch
+    /// was applied, and the call returns the item. The returned item may also contain writes of
+    /// other callers after the patch. If the item does not contain the id of a patch whose reply
+    /// was lost, the call returns [`Error::Indeterminate`]. The library cannot distinguish the
+    /// possible causes of a missing patch id: the request was lost, the request may still arrive at
+    /// DynamoDB, or later patches have removed the id.
     ///
     /// With [`exactly_once`](Request::exactly_once), the call sends the patch as a transaction with
     /// a ClientRequestToken. A transaction consumes twice the write units of an UpdateItem. The

@@ -35,7 +35,7 @@ use crate::{
 /// }
 /// ```
 ///
-/// The deadline is measured from the first poll of the call's future.
+/// The deadline of a call counts from the first poll of the future of the call.
 ///
 /// # Cancel safety
 ///
@@ -75,8 +75,8 @@ impl<T, K> Request<T, K> {
             /// ```
         },
         /// The default deadline is the deadline of the repository. In a call that writes many
-        /// items, the deadline applies to each item. In an import, the deadline applies to each
-        /// group of up to 25 items.
+        /// items, the deadline applies to each item separately. In an import, the deadline applies
+        /// to each group of up to 25 items.
         deadline;
         /// The default limit is the number of attempts that the repository allows.
         ///
@@ -85,10 +85,10 @@ impl<T, K> Request<T, K> {
         attempts;
         ///
         /// The default capacity budget is the budget of the repository. In a call that writes many
-        /// items, each item has the full capacity budget. In an import, each group of up to 25
-        /// items has the full capacity budget.
+        /// items, the capacity budget applies to each item separately. In an import, the capacity
+        /// budget applies to each group of up to 25 items.
         budget;
-        /// The default timeout is the timeout of the repository.
+        /// The default timeout is the `attempt_timeout` of the repository.
         attempt_timeout;
         /// The default pace is the pace of the repository.
         pace;
@@ -184,9 +184,10 @@ pub trait Explain<T>: sealed::Sealed + Sized {
 }
 
 impl<T, K: Explain<T>> Request<T, K> {
-    /// Returns the requests that the call would send. `explain` sends no request. A call that
-    /// writes many items returns a list with one result for each item, in the order of the items.
-    /// Each other call returns a `Result` with an [`Explained`](crate::request::Explained).
+    /// Returns the requests that the call would send. `explain` sends no request. For a call that
+    /// writes many items, `explain` returns a list with one `Result` for each item, in the order of
+    /// the items. For any other call, `explain` returns a `Result` with an
+    /// [`Explained`](crate::request::Explained).
     ///
     /// The table lists the calls that send a read in addition to a write, and the requests that
     /// `explain` returns for each of these calls:

@@ -29,8 +29,8 @@ pub(crate) struct Session<T> {
     repository: Repository<T>,
     pub(super) attempts: Attempts,
     id: WriteId,
-    /// The ids of the writes of the call that DynamoDB has refused. DynamoDB may still apply a
-    /// delayed duplicate of a refused write.
+    /// The ids of the refused writes of the call. DynamoDB may still apply a delayed duplicate of a
+    /// refused write.
     refused: Vec<WriteId>,
     delivery: Delivery,
     policy: LeasePolicy,

@@ -55,8 +55,8 @@ const CONCURRENCY: usize = 16;
 
 impl<T: Versioned> Repository<T> {
     /// Creates many items, each like [`create`](Self::create). Returns one result for each value,
-    /// in the order of the values. With the method [`stream`](Request::stream), the caller gets
-    /// each result as soon as the call has finished the item.
+    /// in the order of the values. With the method [`stream`](Request::stream), the caller gets the
+    /// result of each item as soon as the write of the item has ended.
     ///
     /// If two values have the same key, the create of the second value fails with
     /// [`Error::AlreadyExists`]. The call sends one request for each item, because a
@@ -99,8 +99,8 @@ impl<T: Versioned> Repository<T> {
 
     /// Writes the changed attributes of many values, each like [`update`](Self::update). Returns
     /// one result for each value, in the order of the values. With the method
-    /// [`stream`](Request::stream), the caller gets each result as soon as the call has finished
-    /// the item.
+    /// [`stream`](Request::stream), the caller gets the result of each item as soon as the write of
+    /// the item has ended.
     ///
     /// # Examples
     ///
@@ -134,8 +134,8 @@ impl<T: Versioned> Repository<T> {
     }
 
     /// Deletes many items, each like [`delete`](Self::delete). Returns one result for each item, in
-    /// the order of the items. With the method [`stream`](Request::stream), the caller gets each
-    /// result as soon as the call has finished the item.
+    /// the order of the items. With the method [`stream`](Request::stream), the caller gets the
+    /// result of each item as soon as the write of the item has ended.
     ///
     /// # Examples
     ///
@@ -262,8 +262,8 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
         self
     }
 
-    /// Returns a stream with the result of each item. The stream returns each result as soon as the
-    /// call has finished the item, so that a program can show the progress.
+    /// Returns a stream with the result of each item. The stream returns the result of an item as
+    /// soon as the write of the item has ended, so that a program can show the progress.
     ///
     /// # Examples
     ///

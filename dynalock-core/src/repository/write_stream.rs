@@ -27,7 +27,7 @@ pub struct ItemResult<O> {
 /// The stream that [`Request::stream`](super::Request::stream) returns, with the results of a call
 /// that writes many items.
 ///
-/// The stream returns one result for each item, as soon as the call has finished the item. The
+/// The stream returns one result for each item, as soon as the write of the item has ended. The
 /// stream starts no task, so the stream sends requests and receives answers only while a program
 /// polls the stream. The deadline for the write of an item may pass between two polls of the
 /// stream, so a program should poll the stream often. `size_hint` returns the exact number of items

@@ -50,13 +50,13 @@ use crate::{
 ///   a panic, the worker does not run the closure again.
 /// - If a closure returns an error or changes nothing, the caller that passed the closure receives
 ///   the result only after the write of the batch. A batch ends without a write only if the worker
-///   has read the item after the last call of the batch entered the queue. If a batch has nothing
+///   has read the item since the last call of the batch entered the queue. If a batch has nothing
 ///   to write, and one of its calls entered the queue after the worker had read the item, the
 ///   worker reads the item again and repeats all closures. A caller never receives an error that
 ///   its closure returned because of changes that DynamoDB did not store.
 /// - The worker applies a patch to the copy of the item in memory, by the same rules as DynamoDB.
-///   The worker stores a patched value as serde writes the value. For example, if serde writes
-///   `None` as a null, a `remove` of an `Option` stores a null.
+///   The worker stores a patched value in the form in which serde writes the value. For example, if
+///   serde writes `None` as a null, a `remove` of an `Option` stores a null.
 /// - A batch writes whole attributes, like `update_with`. If a batch changes a nested struct, the
 ///   write replaces the whole stored map, and removes keys that are not fields of the struct.
 ///
@@ -94,7 +94,7 @@ use crate::{
 /// current-thread runtime runs only during `block_on`. If the runtime of a worker is shut down
 /// before the queue is empty, the waiting calls fail with
 /// [`Unavailable::WorkerEnded`](crate::error::Unavailable::WorkerEnded). If the write of a batch is
-/// in flight when the runtime is shut down, the calls of the batch fail with
+/// in flight when the runtime of the worker is shut down, the calls of the batch fail with
 /// [`Error::Indeterminate`].
 ///
 /// # Examples

@@ -286,9 +286,8 @@ impl<T> Drop for Worker<T> {
 
 impl<T> Batch<T> {
     /// Marks each call as in flight, and then removes the calls whose callers have stopped waiting.
-    /// If `freeze` removed calls before the marks, a caller that stops waiting before the mark of
-    /// its call would be told that its change was not written, although the write contains the
-    /// change.
+    /// If `freeze` removed the calls first, a caller that stops waiting before the mark of its call
+    /// would be told that its change was not written, although the write contains the change.
     fn freeze(&mut self, attempts: u32) {
         for call in &self.calls {
             call.freeze(attempts);
