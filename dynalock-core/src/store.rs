@@ -3,9 +3,8 @@
 //!
 //! # Replacements
 //!
-//! A replacement of the repository, for example a map in memory for a test, must return values and
-//! errors without DynamoDB. The table lists functions that make values and errors for a replacement
-//! of the repository:
+//! A program can implement [`Store`] without DynamoDB, for example by a map in memory for a test.
+//! The table lists the functions by which a `Store` without DynamoDB makes its values and errors:
 //!
 //! | needed | made by |
 //! |---|---|
@@ -37,8 +36,8 @@ pub type Change<'f, T> = dyn FnMut(&mut T) + Send + 'f;
 ///
 /// A service that takes an `Arc<dyn Store<Order>>` works with a repository, with a decorator (for
 /// example a cache), and with a replacement in tests. Each method of `Store` has the same result
-/// and errors as the method of [`Repository`] with the same name. The calls of a `Store` use the
-/// settings of the repository, for example the deadline.
+/// and errors as the method of [`Repository`] with the same name. A call of a `Store` has no
+/// settings of its own, and uses the settings of the repository, for example the deadline.
 ///
 /// # Examples
 ///
@@ -147,7 +146,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// If the caller drops the future, DynamoDB may or may not apply the write.
+    /// If the caller drops the future of `create`, DynamoDB may or may not apply the write.
     async fn create(&self, value: T) -> Result<Stored<T>>;
 
     /// Writes the changed attributes of a value, if the item has not changed since the read, like
@@ -172,7 +171,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// If the caller drops the future, DynamoDB may or may not apply the write.
+    /// If the caller drops the future of `update`, DynamoDB may or may not apply the write.
     async fn update(&self, stored: Stored<T>) -> Result<Stored<T>>;
 
     /// Replaces the whole item by the value, if the item has not changed since the read, like
@@ -196,7 +195,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// If the caller drops the future, DynamoDB may or may not apply the write.
+    /// If the caller drops the future of `replace`, DynamoDB may or may not apply the write.
     async fn replace(&self, stored: Stored<T>) -> Result<Stored<T>>;
 
     /// Reads the item, runs `change` on the value, and writes the changed attributes, like
@@ -221,7 +220,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// If the caller drops the future, DynamoDB may or may not apply the write.
+    /// If the caller drops the future of `update_with`, DynamoDB may or may not apply the write.
     async fn update_with(&self, key: T::Key, change: &mut Change<'_, T>) -> Result<Stored<T>>;
 
     /// Deletes the item, if the item has not changed since the read, like [`Repository::delete`].
@@ -244,10 +243,10 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// If the caller drops the future, DynamoDB may or may not apply the write.
+    /// If the caller drops the future of `delete`, DynamoDB may or may not apply the delete.
     async fn delete(&self, stored: Stored<T>) -> Result<Deleted>;
 
-    /// Returns the items under several keys, like [`Repository::get_many`]. The result contains one
+    /// Returns the items under several keys, like [`Repository::get_many`]. `get_many` returns one
     /// `Option` for each key, in the order of the keys.
     ///
     /// # Examples
@@ -272,9 +271,9 @@ pub trait Store<T: Versioned>: Send + Sync {
     /// The caller may drop the future of `get_many` at any time, because a read changes nothing.
     async fn get_many(&self, keys: Vec<T::Key>) -> Result<Vec<Option<Stored<T>>>>;
 
-    /// Returns one page of a query, like [`Query::page`]. The page continues the result of the
-    /// query after the page that returned `token`. If `token` is `None`, the page begins at the
-    /// first item of the result.
+    /// Returns one page of a query, like [`Query::page`]. The page starts where the page that
+    /// returned `token` ended. If `token` is `None`, the page starts at the first item of the
+    /// query.
     ///
     /// # Examples
     ///

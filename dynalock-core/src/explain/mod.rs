@@ -46,11 +46,11 @@ use crate::cost::Units;
 ///   an expired item, an expired lease or an unprocessed part of a batch causes.
 /// - An explanation of a query or scan contains only the first page. An explanation does not
 ///   contain the reads of items whose keys a query finds in an index.
-/// - An explanation does not contain a write that depends on an item that the call reads first. If
+/// - The method `explain` leaves out a write that depends on an item that the call reads first. If
 ///   an explanation leaves out a write, [`is_complete`](Self::is_complete) returns `false`.
 ///
-/// Each attempt of a write contains new random bytes, and some writes contain the time. A sent
-/// write differs from the explanation of the write in random bytes and in times.
+/// Each attempt of a write contains new random bytes, and some writes contain the time, so the
+/// random bytes and the times in an explanation differ from those in the write that the call sends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explained {
     requests: Vec<ExplainedRequest>,
@@ -61,7 +61,7 @@ pub struct Explained {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Rest {
     Nothing,
-    /// The write depends on the items that the call reads first.
+    /// A write that depends on the items that the call reads first.
     DependentWrite,
 }
 
@@ -99,8 +99,8 @@ impl Explained {
     }
 
     /// Returns `true` if [`requests`](Self::requests) contains all requests of a call that succeeds
-    /// at the first attempt. If the call reads an item first and then sends a write that depends on
-    /// the item, `is_complete` returns `false`.
+    /// at the first attempt. If an explanation leaves out a write that depends on an item that the
+    /// call reads first, `is_complete` returns `false`.
     ///
     /// # Examples
     ///

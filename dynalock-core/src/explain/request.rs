@@ -28,7 +28,7 @@ pub struct ExplainedRequest {
 #[derive(Clone, PartialEq)]
 pub(crate) enum RequestToken {
     None,
-    /// The library generates a random token for each call.
+    /// A random ClientRequestToken, which the library generates for each call.
     Drawn,
     Given(String),
 }

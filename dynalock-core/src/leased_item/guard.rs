@@ -85,8 +85,9 @@ impl<T: Lockable> LeaseGuard<T> {
 
     /// Returns the value together with the version of the item, as of the grant or of the last
     /// write of the guard. A transaction with [`Transaction::guard`](crate::Transaction::guard) can
-    /// write a clone of the `Stored` without another read of the item. After such a transaction,
-    /// the `Stored` of the guard is out of date until the next write of the guard.
+    /// write a clone of the `Stored` without another read of the item. After a transaction has
+    /// written the leased item, the `Stored` in the guard is out of date until the next write of
+    /// the guard.
     ///
     /// # Examples
     ///
@@ -180,10 +181,11 @@ impl<T: Lockable> LeaseGuard<T> {
     /// Returns the fence of the expired lease that the lock call took over, or `None` if the lease
     /// was free. A holder whose lease expired may have left its work unfinished.
     ///
-    /// `Some(fence)` is only a hint that the previous holder crashed. If another caller removed the
-    /// expired lease of the previous holder, `acquired_after_crash` returns `None`. If the reply to
-    /// the lease request was lost, a normal release by the previous holder can look like a crash.
-    /// If your program must notice every crash, store in the item whether the work is finished.
+    /// A fence from `acquired_after_crash` is only a hint that the previous holder crashed. If
+    /// another caller removed the expired lease of the previous holder, `acquired_after_crash`
+    /// returns `None`. If the reply to the caller's lease request was lost, `acquired_after_crash`
+    /// may return a fence although the previous holder released the lease normally. If your program
+    /// must notice every crash, store in the item whether the work is finished.
     ///
     /// # Examples
     ///
@@ -246,8 +248,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `extend` at any time. A heartbeat that `extend` sent
-    /// before the drop of the future may still renew the lease.
+    /// The caller may drop the future of `extend` at any time. A heartbeat that a dropped `extend`
+    /// has already sent may still renew the lease.
     pub async fn extend(&self) -> Result<()> {
         observe("extend", self.table(), self.guard.grant.beat()).await
     }
@@ -314,7 +316,8 @@ impl<T: Lockable> LeaseGuard<T> {
 
     /// Changes the value of the leased item, and writes the changed attributes. The condition of
     /// the write requires that the guard holds the lease. The write of `update` also renews the
-    /// lease. If the write fails, the value in the guard stays unchanged.
+    /// lease. If `update` fails, the value in the guard does not contain the changes of the
+    /// closure.
     ///
     /// If a caller that ignores leases has written the item, `update` runs the closure again on the
     /// stored value. `update` also runs the closure again if a heartbeat of the guard reaches
@@ -340,15 +343,17 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the caller drops the future of `update`, the write may or may not have been applied. The
-    /// value in the guard stays unchanged. The next write of the guard first reads the item.
+    /// If the caller drops the future of `update`, the write may or may not have been applied.
+    /// After a drop of the future of `update`, the value in the guard does not contain the changes
+    /// of the closure. If a dropped `update` had a write in flight, the next write of the guard
+    /// first reads the item.
     pub async fn update(&mut self, change: impl FnMut(&mut T) + Send) -> Result<()> {
         observe("lease_update", self.table(), self.write(AfterWrite::Renew, infallible(change))).await.map(drop)
     }
 
     /// Changes the value of the leased item like [`update`](Self::update), with a closure that may
     /// return an error. If the closure returns an error, the guard writes nothing, and the value in
-    /// the guard stays unchanged.
+    /// the guard does not contain the changes of the closure.
     ///
     /// # Examples
     ///
@@ -525,7 +530,7 @@ impl<T: Lockable> LeaseGuard<T> {
     /// the guard holds the lease, and that the item has not changed since the last read or write of
     /// the guard. One request deletes the item together with a lease in the item. With
     /// [`#[lockable(separate)]`](crate::Lockable), a transaction deletes the item and releases the
-    /// lease in the separate row, so the fences of the key still grow.
+    /// lease in the separate row, so the fences of the key keep growing after the delete.
     ///
     /// # Examples
     ///
@@ -546,7 +551,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// - [`Error::Lost`]: the lease is lost, or another caller has deleted the item.
     /// - [`Error::Conflict`]: a caller that ignores leases, or a transaction of your program, has
-    ///   changed the item. The conflict contains the stored item.
+    ///   changed the item. `Error::Conflict` contains the stored item.
     /// - [`Error::Indeterminate`]: DynamoDB may or may not have deleted the item.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
@@ -579,9 +584,9 @@ impl<T: Lockable> LeaseGuard<T> {
         }
     }
 
-    /// Releases the lease, waits for DynamoDB's answer, and returns the value of the item. The value
-    /// is the one that the guard has read or written last: a caller that ignores leases may have
-    /// written the item since.
+    /// Releases the lease, waits for DynamoDB's answer, and returns the value of the item. The
+    /// returned value is the value that the guard has last read or written. The returned value does
+    /// not contain a newer write by a caller that ignores leases.
     ///
     /// # Examples
     ///
@@ -601,8 +606,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// - [`Error::Exhausted`]: DynamoDB did not answer the release before the lease ended, so other
     ///   callers can acquire the lease.
-    /// - [`Error::Unavailable`]: the runtime of the lease was shut down
-    ///   during the release, or did not run while another runtime waited for the release.
+    /// - [`Error::Unavailable`]: the tokio runtime that runs the background tasks of the lease was
+    ///   shut down during the release, or did not run while another runtime waited for the release.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
@@ -635,7 +640,8 @@ impl<T: Lockable> LeaseGuard<T> {
         guard.grant.token(&LockToken::item_name(&stored.key()))
     }
 
-    /// Every result except `Indeterminate` shows whether the guard's write was applied.
+    /// Records that the outcome of the guard's last write is known, unless the write failed with
+    /// `Indeterminate`.
     fn learn<O>(&mut self, result: &Result<O>) {
         if !matches!(result, Err(Error::Indeterminate { .. })) {
             self.last_write = LastWrite::Known;
@@ -646,8 +652,8 @@ impl<T: Lockable> LeaseGuard<T> {
         Error::Lost(self.guard.grant.lose(Lost::Deleted))
     }
 
-    /// Reads the item if the outcome of the guard's last write is unknown. The next write must not
-    /// start from a value that the guard itself may have replaced.
+    /// Reads the item if the outcome of the guard's last write is unknown, because the last write
+    /// may have changed the item.
     async fn refresh(&mut self, session: &mut Session<T>) -> Result<()> {
         if self.last_write == LastWrite::Unknown {
             let get = session.get(&self.stored.key())?;

@@ -30,8 +30,9 @@ use crate::{
 /// An unsent request for the lease of an item. A caller may change the settings of the lease
 /// request. `.await` sends the request.
 ///
-/// The type parameter `O` is the type of the result, and `Q` selects the order in which waiting
-/// callers get the lease. [`Repository::lock`], `try_lock` and `lock_any` return a `LeaseRequest`.
+/// The type parameter `O` is the output type of the request, and `Q` selects the order in which
+/// waiting callers get the lease. [`Repository::lock`], `try_lock` and `lock_any` return a
+/// `LeaseRequest`.
 #[must_use = "a lease is not acquired until this is awaited"]
 pub struct LeaseRequest<T, O = LeaseGuard<T>, Q = AnyOrder> {
     repository: Repository<T>,
@@ -55,13 +56,13 @@ impl<T: Lockable> Repository<T> {
             /// # }
             /// ```
         },
-        /// All writes and lease requests of the repository use the expiry rule.
+        /// The expiry rule applies to all writes and lease requests of the repository.
         expiry;
-        /// The limit applies to the leases that the repository acquires or
+        /// `max_hold` applies to the leases that the repository acquires or
         /// [resumes](Repository::resume). By default, heartbeats renew a lease until the holder
         /// releases the lease.
         max_hold;
-        /// The choice applies to the leases that the repository acquires or
+        /// The setting `heartbeat` applies to the leases that the repository acquires or
         /// [resumes](Repository::resume). By default, a task on the caller's runtime sends the
         /// heartbeats.
         heartbeat;
@@ -140,7 +141,7 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future at any time, as for [`lock`](Self::lock).
+    /// The caller may drop the future of `try_lock` at any time, as for [`lock`](Self::lock).
     pub fn try_lock(&self, key: impl IntoKey<T>) -> LeaseRequest<T, Option<LeaseGuard<T>>>
     where
         T: Lockable,
@@ -149,7 +150,7 @@ impl<T> Repository<T> {
     }
 
     /// Acquires the lease of one of several items: the first free item in the order of the keys.
-    /// While other callers hold the leases of all given items, the call waits. A waiting call
+    /// While other callers hold the leases of all given items, the call waits. A waiting `lock_any`
     /// repeatedly reads the items by eventually consistent reads.
     ///
     /// # Examples
@@ -171,7 +172,7 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future at any time, as for [`lock`](Self::lock).
+    /// The caller may drop the future of `lock_any` at any time, as for [`lock`](Self::lock).
     pub fn lock_any<K: IntoKey<T>>(&self, keys: impl IntoIterator<Item = K>) -> LeaseRequest<T, LeaseGuard<T>, AnyOne>
     where
         T: Lockable,
@@ -281,21 +282,21 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         owner;
         /// The default rule is the [expiry rule of the repository](Repository::expiry).
         expiry;
-        /// The default is the [limit of the repository](Repository::max_hold).
+        /// The default is the [`max_hold`](Repository::max_hold) of the repository.
         max_hold;
         /// With [`Heartbeat::Off`](crate::Heartbeat::Off), only the writes of the guard and
         /// [`LeaseGuard::extend`] renew the lease. The default is the
-        /// [choice of the repository](Repository::heartbeat).
+        /// [`heartbeat`](Repository::heartbeat) of the repository.
         heartbeat;
-        /// [`Locks::refresh`](crate::Locks::refresh) describes the default intervals. A read by a
-        /// waiter costs more for a large item than for a small item, unless the type has
-        /// [`separate`](Lockable) leases.
+        /// [`Locks::refresh`](crate::Locks::refresh) describes the default intervals between two
+        /// reads. A read by a waiter costs more for a large item than for a small item, unless the
+        /// type has [`separate`](Lockable) leases.
         refresh;
         /// The default deadline is the deadline of the repository.
         deadline;
         /// The default limit is the repository's limit of attempts.
         attempts;
-        /// The default budget is the budget of the repository.
+        /// The default capacity budget is the budget of the repository.
         budget;
         /// The default timeout is the `attempt_timeout` of the repository.
         attempt_timeout;
@@ -332,10 +333,10 @@ impl<T, Q> LeaseRequest<T, LeaseGuard<T>, Q> {
 }
 
 impl<T, O> LeaseRequest<T, O> {
-    /// Lets waiting callers acquire the lease in first-come, first-served order. Each caller enters
-    /// the queue of the item, as [`Acquire::fair`](crate::lock::Acquire::fair) describes. While the
-    /// queue is not empty, only the first caller in the queue and callers that ignore leases can
-    /// write the item.
+    /// Lets waiting callers acquire the lease in first-come, first-served order. A caller with
+    /// `fair` enters the queue of the item, as [`Acquire::fair`](crate::lock::Acquire::fair)
+    /// describes. While the queue is not empty, only the first caller in the queue and callers that
+    /// ignore leases can write the item.
     ///
     /// By default, the item itself stores the queue, so each request that changes the queue costs
     /// more for a large item than for a small item. With `#[lockable(separate)]`, the separate
@@ -405,8 +406,8 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `enter` at any time. After a drop, a task on the caller's
-    /// runtime removes the caller's entry from the queue.
+    /// If the caller drops the future of `enter`, a task on the caller's runtime removes the
+    /// caller's entry from the queue.
     pub async fn enter(self) -> Result<QueueTicket<LeaseGuard<T>>> {
         observe("enter", self.table(), QueueTicket::enter(|progress| self.acquire_one(progress))).await
     }

@@ -308,8 +308,9 @@ impl LockGuard {
     ///
     /// - [`Error::Exhausted`](crate::Error::Exhausted): DynamoDB did not answer the release before
     ///   the lease ended, so other callers can acquire the lock.
-    /// - [`Error::Unavailable`](crate::Error::Unavailable): the runtime of the lock was shut down
-    ///   during the release, or did not run while another runtime waited for the release.
+    /// - [`Error::Unavailable`](crate::Error::Unavailable): the tokio runtime that runs the
+    ///   background tasks of the lock was shut down during the release, or did not run while
+    ///   another runtime waited for the release.
     /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible.
     ///
     /// # Cancel safety

@@ -100,13 +100,13 @@ where
     O: NoValue,
 {
     /// Returns the requests that the call would send if its read returned `stored`. `explain_on`
-    /// runs the closure on a clone of `stored`. The result contains the read of the item, and the
-    /// write of the closure's changes. `explain_on` sends no request.
+    /// runs the closure on a clone of `stored`. The returned `Explained` contains the read of the
+    /// item, and the write of the closure's changes. `explain_on` sends no request.
     ///
-    /// If the closure changes nothing, the result contains no write. If `stored` comes from
-    /// [`Stored::assume`], or if the update expression would be too long, the result contains no
-    /// write, and is not [complete](Explained::is_complete). The library cannot compute a write
-    /// that depends on attributes missing from `stored`.
+    /// If the closure changes nothing, the returned `Explained` contains no write. If `stored`
+    /// comes from [`Stored::assume`], or if the update expression would be too long, the
+    /// `Explained` contains no write, and is not [complete](Explained::is_complete). The library
+    /// cannot compute a write that depends on attributes missing from `stored`.
     ///
     /// # Examples
     ///
@@ -182,8 +182,8 @@ where
     O: NoValue,
 {
     /// Returns the requests that the call would send if its read returned `stored`, like
-    /// [`Request::<T, UpdateWith>::explain_on`](Request::explain_on). If `stored` is `None`, the
-    /// result contains the requests for a key without an item. `explain_on` sends no request.
+    /// [`Request::<T, UpdateWith>::explain_on`](Request::explain_on). If `stored` is `None`,
+    /// `explain_on` returns the requests for a key without an item. `explain_on` sends no request.
     ///
     /// # Examples
     ///

@@ -23,9 +23,9 @@ pub struct GetMany {
 }
 
 impl<T: Versioned> Repository<T> {
-    /// Reads the items with the given keys. The result has one `Option` for each key, in the order
-    /// of the keys. If the caller gives a key twice, `get_many` reads the item once. Each read is
-    /// strongly consistent, but `get_many` does not read all items at the same moment.
+    /// Reads the items with the given keys. `get_many` returns one `Option` for each key, in the
+    /// order of the keys. If the caller gives a key twice, `get_many` reads the item once. Each
+    /// read is strongly consistent, but `get_many` does not read all items at the same moment.
     ///
     /// DynamoDB accepts up to 100 keys in a request. For more than 100 keys, `get_many` sends
     /// several requests one after the other. If DynamoDB leaves keys unprocessed, `get_many`

@@ -136,8 +136,8 @@ impl<T: Versioned> ImportCall<T> {
         }
     }
 
-    /// Adds the encoded values to `items`. A value that cannot be encoded gets an error as its
-    /// result.
+    /// Encodes the values in `open`, and adds the encoded values to `items`. A value that cannot be
+    /// encoded gets an error as its result.
     fn plan(&mut self, open: Vec<Open<T>>, items: &mut Vec<Item>) -> Vec<Sent<T>> {
         let mut sent = Vec::with_capacity(open.len());
         for open in open {

@@ -199,8 +199,9 @@ impl<T> Repository<T> {
         ///
         /// The capacity budget applies to each call of the repository. With
         /// [`combining`](Self::combining), several calls become one batch, and the capacity budget
-        /// applies to each batch. The budget does not apply to a transaction or a
-        /// [`transact`](crate::transact) call, which have their own settings for a budget.
+        /// applies to each batch. The capacity budget of a repository does not apply to a
+        /// transaction or a [`transact`](crate::transact) call, which have their own settings for a
+        /// budget.
         budget;
         /// The default timeout of the first attempt is 1 second.
         attempt_timeout;
@@ -218,7 +219,7 @@ impl<T> Repository<T> {
     /// [`transact`](crate::transact) call is metered if it uses at least one metered repository. A
     /// transaction adds the costs for each table to the meter of the table's repository. If a
     /// transaction uses two metered repositories of the same table, the transaction adds the costs
-    /// of the table to the meter of the first repository.
+    /// of the table to the meter of the repository that the transaction used first.
     ///
     /// `metered` returns a repository with a new retry budget and a new measurement of the round
     /// trip. A program should call `metered` only once, where the program makes the repository. The
@@ -326,8 +327,8 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the table may or may not have been created. The caller may repeat
-    /// the call of `create_table`.
+    /// If the caller drops the future of `create_table`, the table may or may not have been
+    /// created. A second call of `create_table` accepts the table that the first call has created.
     pub fn create_table(&self) -> Request<T, CreateTable>
     where
         T: Versioned,
@@ -366,7 +367,8 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future at any time, because `verify_table` changes nothing.
+    /// The caller may drop the future of `verify_table` at any time, because `verify_table` changes
+    /// nothing.
     pub fn verify_table(&self) -> Request<T, VerifyTable>
     where
         T: Versioned,
@@ -402,7 +404,7 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future at any time, because a read changes nothing.
+    /// The caller may drop the future of `get` at any time, because a read changes nothing.
     pub fn get(&self, key: impl IntoKey<T>) -> Request<T, Get>
     where
         T: Versioned,
@@ -413,11 +415,12 @@ impl<T> Repository<T> {
     /// Writes a new item with version 1, and returns the item.
     ///
     /// If the key has an [expired](Repository#expired-items) item, the create overwrites the
-    /// expired item. The new item has version 1 and a new incarnation: a random id that
-    /// distinguishes the new item from the expired item. The overwrite requires that the expired
-    /// item has not changed since the library received the item from DynamoDB. If another caller
-    /// holds a lease on the expired item, the create fails with [`Error::Locked`]. When a create
-    /// overwrites an expired item, the fence of the item's leases does not change.
+    /// expired item. The item that replaces an expired item has version 1 and a new incarnation: a
+    /// random id that distinguishes the new item from the expired item. A create overwrites an
+    /// expired item only if the item has not changed since the library received the item from
+    /// DynamoDB. If another caller holds a lease on an expired item, a create with the key of the
+    /// item fails with [`Error::Locked`]. When a create overwrites an expired item, the fence of
+    /// the item's leases does not change.
     ///
     /// # Examples
     ///
@@ -449,8 +452,9 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied. A dropped call sends
-    /// no more requests, but a request that was already sent may still arrive at DynamoDB.
+    /// If the caller drops the future of `create`, the write may or may not have been applied. A
+    /// dropped call sends no more requests, but a request that was already sent may still arrive at
+    /// DynamoDB.
     pub fn create(&self, value: T) -> Request<T, Create<T>>
     where
         T: Versioned,
@@ -495,8 +499,9 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied. A dropped call sends
-    /// no more requests, but a request that was already sent may still arrive at DynamoDB.
+    /// If the caller drops the future of `update`, the write may or may not have been applied. A
+    /// dropped call sends no more requests, but a request that was already sent may still arrive at
+    /// DynamoDB.
     pub fn update(&self, stored: Stored<T>) -> Request<T, Update<T>>
     where
         T: Versioned,
@@ -529,8 +534,9 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied. A dropped call sends
-    /// no more requests, but a request that was already sent may still arrive at DynamoDB.
+    /// If the caller drops the future of `replace`, the write may or may not have been applied. A
+    /// dropped call sends no more requests, but a request that was already sent may still arrive at
+    /// DynamoDB.
     pub fn replace(&self, stored: Stored<T>) -> Request<T, Update<T>>
     where
         T: Versioned,
@@ -563,8 +569,9 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied. A dropped call sends
-    /// no more requests, but a request that was already sent may still arrive at DynamoDB.
+    /// If the caller drops the future of `touch`, the write may or may not have been applied. A
+    /// dropped call sends no more requests, but a request that was already sent may still arrive at
+    /// DynamoDB.
     pub fn touch(&self, stored: Stored<T>) -> Request<T, Update<T>>
     where
         T: Versioned,
@@ -595,8 +602,9 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied. A dropped call sends
-    /// no more requests, but a request that was already sent may still arrive at DynamoDB.
+    /// If the caller drops the future of `delete`, the item may or may not have been deleted. A
+    /// dropped call sends no more requests, but a request that was already sent may still arrive at
+    /// DynamoDB.
     pub fn delete(&self, stored: Stored<T>) -> Request<T, Delete<T>>
     where
         T: Versioned,
@@ -607,8 +615,9 @@ impl<T> Repository<T> {
     /// Deletes the item with the given key, whatever the item contains. If the key has no item,
     /// `delete_unchecked` succeeds. `delete_unchecked` checks neither versions nor leases, so
     /// `delete_unchecked` may delete an item that another caller has just written or has leased.
-    /// After a lost reply, the library repeats the delete. An earlier request that arrives late may
-    /// delete an item that another caller has created after `delete_unchecked` returned.
+    /// After a lost reply, the library repeats the delete request. If an earlier request of the
+    /// call arrives at DynamoDB late, the late request may delete an item that another caller has
+    /// created after `delete_unchecked` returned.
     ///
     /// # Examples
     ///
@@ -630,8 +639,9 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied. A dropped call sends
-    /// no more requests, but a request that was already sent may still arrive at DynamoDB.
+    /// If the caller drops the future of `delete_unchecked`, the item may or may not have been
+    /// deleted. A dropped call sends no more requests, but a request that was already sent may
+    /// still arrive at DynamoDB.
     pub fn delete_unchecked(&self, key: impl IntoKey<T>) -> Request<T, DeleteUnchecked>
     where
         T: Versioned,
@@ -661,14 +671,16 @@ impl<T> Repository<T> {
     ///
     /// - [`Error::NotFound`]: the key has no item.
     /// - [`Error::Exhausted`]: the last attempt ended in a conflict, and the deadline or the limit
-    ///   of attempts allowed no further attempt. `Error::Exhausted` contains the last conflict.
+    ///   of attempts allowed no further attempt. An `Error::Exhausted` after a conflict contains
+    ///   the conflict.
     /// - The errors of [`update`](Self::update) and [`get`](Self::get) are possible, except
     ///   [`Error::Conflict`].
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied. A dropped call sends
-    /// no more requests, but a request that was already sent may still arrive at DynamoDB.
+    /// If the caller drops the future of `update_with`, the write may or may not have been applied.
+    /// A dropped call sends no more requests, but a request that was already sent may still arrive
+    /// at DynamoDB.
     pub fn update_with<'f, F, O>(&self, key: impl IntoKey<T>, change: F) -> Request<T, UpdateWith<'f, F>>
     where
         T: Versioned,
@@ -719,8 +731,9 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied. A dropped call sends
-    /// no more requests, but a request that was already sent may still arrive at DynamoDB.
+    /// If the caller drops the future of `try_update_with`, the write may or may not have been
+    /// applied. A dropped call sends no more requests, but a request that was already sent may
+    /// still arrive at DynamoDB.
     pub fn try_update_with<'f, F, E>(&self, key: impl IntoKey<T>, change: F) -> Request<T, TryUpdateWith<'f, F>>
     where
         T: Versioned,
@@ -755,8 +768,9 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied. A dropped call sends
-    /// no more requests, but a request that was already sent may still arrive at DynamoDB.
+    /// If the caller drops the future of `upsert_with`, the write may or may not have been applied.
+    /// A dropped call sends no more requests, but a request that was already sent may still arrive
+    /// at DynamoDB.
     pub fn upsert_with<'f, I, F, O>(&self, key: impl IntoKey<T>, init: I, change: F) -> Request<T, UpsertWith<'f, I, F>>
     where
         T: Versioned,
@@ -787,7 +801,7 @@ impl<T: Versioned> Repository<T> {
         PatchIntent { table, key, content, policy, at, expiry, seen: SeenItem::default() }
     }
 
-    /// Returns the lease policy of a caller that holds no lease.
+    /// Returns how a write by a caller without a lease treats the leases of other callers.
     pub(crate) fn outside(&self) -> LeasePolicy {
         LeasePolicy::outside(T::MODEL, self.options)
     }

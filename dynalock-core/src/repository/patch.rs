@@ -31,9 +31,10 @@ impl<T: Versioned> Patch<T> {
 }
 
 impl<T: Versioned> Repository<T> {
-    /// Changes attributes of an item by one request, without a read. The changes of a patch are
-    /// atomic. A patch applies to every version of the item, so a patch never conflicts with other
-    /// writers. A patch increments the stored version. `patch` returns the item after the patch.
+    /// Changes attributes of an item by one request, without a read. DynamoDB applies either all
+    /// changes of a patch or none. A patch does not compare the version of the item, so a patch
+    /// never conflicts with other writers. A patch increments the stored version. `patch` returns
+    /// the item after the patch.
     ///
     /// # Examples
     ///
@@ -63,11 +64,12 @@ impl<T: Versioned> Repository<T> {
     /// without `exactly_once`, the call reads the item. Each item contains the ids of the last
     /// eight patches of the item, in the attributes `_p0` to `_p7`.
     ///
-    /// If the item contains the id of the patch, the patch was applied, and the call returns the
-    /// item. The returned item may contain later writes of other callers. If the item does not
-    /// contain the id of the patch, the call returns [`Error::Indeterminate`]. The library cannot
-    /// distinguish the possible causes of a missing patch id: the request was lost, the request may
-    /// still arrive at DynamoDB, or later patches have removed the id.
+    /// If the item that the call reads after a lost reply contains the id of the patch, the patch
+    /// was applied, and the call returns the item. The returned item may also contain writes of
+    /// other callers after the patch. If the item does not contain the id of a patch whose reply
+    /// was lost, the call returns [`Error::Indeterminate`]. The library cannot distinguish the
+    /// possible causes of a missing patch id: the request was lost, the request may still arrive at
+    /// DynamoDB, or later patches have removed the id.
     ///
     /// With [`exactly_once`](Request::exactly_once), the call sends the patch as a transaction with
     /// a ClientRequestToken. A transaction consumes twice the write units of an UpdateItem. The
@@ -92,8 +94,9 @@ impl<T: Versioned> Repository<T> {
     ///   than 4 KB.
     /// - [`Error::ItemTooLarge`]: the item would be larger than DynamoDB can store.
     /// - [`Error::VersionExhausted`]: the version of the item is the largest `u64`.
-    /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known. A transaction
-    ///   returns no item, so the call reads the item after a patch with `exactly_once`. If the read
+    /// - [`Error::Indeterminate`]: a reply was lost, and the call cannot find out whether DynamoDB
+    ///   applied the patch. A patch with `exactly_once` is a transaction, and the reply to a
+    ///   transaction contains no item, so the call reads the item after the patch. If the read
     ///   after a patch with `exactly_once` fails or finds no item, the call returns
     ///   `Indeterminate`.
     /// - [`Error::Decode`] or [`Error::Corrupt`]: the patch was applied, but the item cannot be
@@ -104,9 +107,9 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `patch` at any time. After the future is dropped, DynamoDB
-    /// may or may not have applied the patch. A dropped call sends no more requests, but a request
-    /// that was already sent may still arrive at DynamoDB.
+    /// If the caller drops the future of `patch`, DynamoDB may or may not have applied the patch. A
+    /// dropped call sends no more requests, but a request that was already sent may still arrive at
+    /// DynamoDB.
     pub fn patch(&self, key: impl IntoKey<T>) -> Request<T, Patch<T>> {
         self.request(Patch::new(key.into_key()))
     }

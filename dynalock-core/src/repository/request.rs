@@ -13,9 +13,9 @@ use crate::{
 /// call. `.await` sends the requests of the call.
 ///
 /// The type parameter `K` is the kind of the call, for example `Create`, and determines the output
-/// type. A `Request` implements `IntoFuture`. The future of a `Request` is boxed and `Send`.
-/// Functions and macros that take a future, for example `tokio::spawn` or `tokio::join!`, need
-/// `.into_future()` or an async block:
+/// type. A `Request` implements `IntoFuture`. The future of a `Request` is boxed and `Send`. A
+/// function that takes a future, for example `tokio::spawn`, needs `.into_future()` or an async
+/// block around the `Request`:
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -35,12 +35,12 @@ use crate::{
 /// }
 /// ```
 ///
-/// The deadline is measured from the first poll of the call's future.
+/// The deadline of a call counts from the first poll of the future of the call.
 ///
 /// # Cancel safety
 ///
-/// If the future of a write is dropped, the write may or may not have been applied. A dropped call
-/// sends no more requests, but a request that was already sent may still arrive at DynamoDB.
+/// If the caller drops the future of a write, the write may or may not have been applied. A dropped
+/// call sends no more requests, but a request that was already sent may still arrive at DynamoDB.
 #[must_use = "a request does nothing until it is awaited"]
 pub struct Request<T, K> {
     pub(super) repository: Repository<T>,
@@ -75,20 +75,20 @@ impl<T, K> Request<T, K> {
             /// ```
         },
         /// The default deadline is the deadline of the repository. In a call that writes many
-        /// items, the deadline applies to each item. In an import, the deadline applies to each
-        /// group of up to 25 items.
+        /// items, the deadline applies to each item separately. In an import, the deadline applies
+        /// to each group of up to 25 items.
         deadline;
         /// The default limit is the number of attempts that the repository allows.
         ///
-        /// If many callers write the same item, a call may need many attempts in a short time. A
-        /// deadline is usually a better limit of a call than a number of attempts.
+        /// If many callers write the same item, a call may need many attempts in a short time, so
+        /// limit the call by a deadline instead of a number of attempts.
         attempts;
         ///
-        /// The default budget is the budget of the repository. In a call that writes many items,
-        /// each item has the full capacity budget. In an import, each group of up to 25 items has
-        /// the full capacity budget.
+        /// The default capacity budget is the budget of the repository. In a call that writes many
+        /// items, the capacity budget applies to each item separately. In an import, the capacity
+        /// budget applies to each group of up to 25 items.
         budget;
-        /// The default timeout is the timeout of the repository.
+        /// The default timeout is the `attempt_timeout` of the repository.
         attempt_timeout;
         /// The default pace is the pace of the repository.
         pace;
@@ -111,10 +111,11 @@ impl<T, K: Checked> Request<T, K> {
     /// [`Error::Indeterminate`](crate::Error::Indeterminate) in two cases:
     ///
     /// - The call received no reply from DynamoDB to any attempt.
-    /// - A reply was lost, and DynamoDB refused the next attempt for a temporary reason. Temporary
-    ///   reasons are an existing item under the key of a create, a lease of another caller, and an
-    ///   item without the attribute `_writes`. When the temporary reason for the refusal has ended,
-    ///   DynamoDB may apply a delayed duplicate of an earlier attempt.
+    /// - A reply was lost, and DynamoDB refused the next attempt for one of three temporary
+    ///   reasons: the key of a create has an item, another caller holds a lease on the item, or the
+    ///   item has no attribute `_writes`. For example, after a lease of another caller has ended,
+    ///   DynamoDB may apply a delayed duplicate of an attempt that DynamoDB refused because of the
+    ///   lease.
     ///
     /// # Examples
     ///
@@ -183,11 +184,13 @@ pub trait Explain<T>: sealed::Sealed + Sized {
 }
 
 impl<T, K: Explain<T>> Request<T, K> {
-    /// Returns the requests that the call would send. `explain` sends no request. A call that
-    /// writes many items returns a list with one result for each item, in the order of the items.
-    /// Each other call returns a `Result` with an [`Explained`](crate::request::Explained).
+    /// Returns the requests that the call would send. `explain` sends no request. For a call that
+    /// writes many items, `explain` returns a list with one `Result` for each item, in the order of
+    /// the items. For any other call, `explain` returns a `Result` with an
+    /// [`Explained`](crate::request::Explained).
     ///
-    /// In the cases of the table, a call sends reads in addition to the write:
+    /// The table lists the calls that send a read in addition to a write, and the requests that
+    /// `explain` returns for each of these calls:
     ///
     /// | call | result |
     /// |---|---|
@@ -196,7 +199,8 @@ impl<T, K: Explain<T>> Request<T, K> {
     /// | a `replace` of an item whose type stores leases in its items | only the read before the write |
     /// | an update or a touch whose update expression would be too long, because the call sends a put of the whole item | only the read before the write |
     ///
-    /// A result without the write is not [complete](crate::request::Explained::is_complete).
+    /// If a call reads the item before the write, the returned `Explained` does not contain the
+    /// write, and is not [complete](crate::request::Explained::is_complete).
     ///
     /// # Examples
     ///
@@ -235,7 +239,7 @@ impl<T, K: Explain<T>> Request<T, K> {
 
 impl<T: Lockable, K: Checked> Request<T, K> {
     /// Writes the item even if another caller holds a lease on the item. The library does not tell
-    /// the holder of the lease that another caller has written the item. After a write with
+    /// the holder of the lease about a write with `ignoring_lease`. After a write with
     /// `ignoring_lease`, the next write of the lease holder is based on the newly written item.
     ///
     /// # Examples

@@ -29,8 +29,8 @@ pub(crate) struct Session<T> {
     repository: Repository<T>,
     pub(super) attempts: Attempts,
     id: WriteId,
-    /// The write ids of refused runs of the closure. DynamoDB may still apply a delayed duplicate
-    /// of a refused write.
+    /// The ids of the refused writes of the call. DynamoDB may still apply a delayed duplicate of a
+    /// refused write.
     refused: Vec<WriteId>,
     delivery: Delivery,
     policy: LeasePolicy,
@@ -41,14 +41,15 @@ pub(crate) struct Session<T> {
 pub(super) enum NextRun {
     /// The item for the next run of the closure, or `None` if the key has no item.
     On(Option<Item>),
-    /// The item contains the write id of a refused run, so DynamoDB has applied a delayed duplicate
-    /// of the refused write.
+    /// The item contains the id of a refused write of the call, so DynamoDB has applied a delayed
+    /// duplicate of the refused write.
     AppliedLate(Item),
 }
 
 pub(super) struct ExpectedState {
     version: u64,
-    /// The state of the item at the read, or `None` if the write has no condition of the caller.
+    /// The state of the item when the caller read the item, or `None` if the caller added no
+    /// condition to the write.
     state: Option<State>,
 }
 
@@ -79,8 +80,8 @@ impl<T: Versioned> Session<T> {
         Ok(GetItem { table: Arc::clone(self.table()), key, consistent: true })
     }
 
-    /// Returns the item for the next attempt. The next attempt starts from the item in the refusal
-    /// (`met`), or from a newly read item if the call has slept.
+    /// Returns the item from which the next attempt starts: the item in DynamoDB's refusal (`met`),
+    /// or a newly read item if the call has slept since the refusal.
     pub(crate) async fn after_conflict(
         &mut self,
         get: &GetItem,
@@ -180,8 +181,8 @@ impl<T: Versioned> Session<T> {
     }
 
     /// `expired` is the expired item that the call has already read under the key, or `None`. The
-    /// condition of an overwrite requires that the expired item is unchanged, and does not compare
-    /// its time to live with the current time.
+    /// condition of a create over an expired item requires that the expired item is unchanged, and
+    /// does not compare the item's time to live with the current time.
     pub(super) async fn create(
         &mut self,
         value: T,
@@ -329,7 +330,7 @@ impl<T: Versioned> Session<T> {
         shows_any(Some(item), &[self.id])
     }
 
-    /// Deletes the item. Returns an error if the item is not in the state of `stored`.
+    /// Deletes the item. Returns an error if the item has changed since the read of `stored`.
     pub(crate) async fn delete(&mut self, stored: Stored<T>) -> Result<Deleted, Error> {
         let (value, basis) = self.known(stored).await?;
         let (key, expected) = (value.key(), self.expected(&basis));

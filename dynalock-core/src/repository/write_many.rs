@@ -55,8 +55,8 @@ const CONCURRENCY: usize = 16;
 
 impl<T: Versioned> Repository<T> {
     /// Creates many items, each like [`create`](Self::create). Returns one result for each value,
-    /// in the order of the values. With the method [`stream`](Request::stream), the caller gets
-    /// each result as soon as the call has finished the item.
+    /// in the order of the values. With the method [`stream`](Request::stream), the caller gets the
+    /// result of each item as soon as the write of the item has ended.
     ///
     /// If two values have the same key, the create of the second value fails with
     /// [`Error::AlreadyExists`]. The call sends one request for each item, because a
@@ -85,8 +85,8 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result may be an error of [`create`](Self::create). `create_many` itself returns no
-    /// error.
+    /// `create_many` returns one `Result` for each item, with the errors of
+    /// [`create`](Self::create).
     ///
     /// # Cancel safety
     ///
@@ -99,8 +99,8 @@ impl<T: Versioned> Repository<T> {
 
     /// Writes the changed attributes of many values, each like [`update`](Self::update). Returns
     /// one result for each value, in the order of the values. With the method
-    /// [`stream`](Request::stream), the caller gets each result as soon as the call has finished
-    /// the item.
+    /// [`stream`](Request::stream), the caller gets the result of each item as soon as the write of
+    /// the item has ended.
     ///
     /// # Examples
     ///
@@ -121,8 +121,8 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result may be an error of [`update`](Self::update). `update_many` itself returns no
-    /// error.
+    /// `update_many` returns one `Result` for each item, with the errors of
+    /// [`update`](Self::update).
     ///
     /// # Cancel safety
     ///
@@ -134,8 +134,8 @@ impl<T: Versioned> Repository<T> {
     }
 
     /// Deletes many items, each like [`delete`](Self::delete). Returns one result for each item, in
-    /// the order of the items. With the method [`stream`](Request::stream), the caller gets each
-    /// result as soon as the call has finished the item.
+    /// the order of the items. With the method [`stream`](Request::stream), the caller gets the
+    /// result of each item as soon as the write of the item has ended.
     ///
     /// # Examples
     ///
@@ -158,8 +158,8 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result may be an error of [`delete`](Self::delete). `delete_many` itself returns no
-    /// error.
+    /// `delete_many` returns one `Result` for each item, with the errors of
+    /// [`delete`](Self::delete).
     ///
     /// # Cancel safety
     ///
@@ -180,9 +180,9 @@ impl<T: Versioned> Repository<T> {
     ///
     /// - If an import overwrites an item that contains a lease, the lease is lost. A holder detects
     ///   the loss of its lease at its next write or heartbeat. If the lease is in a [separate
-    ///   row](crate::Lockable), an import neither reads nor writes the separate row. The holder of
-    ///   a lease in a separate row keeps the lease, and the next write of the holder starts from
-    ///   the imported item.
+    ///   row](crate::Lockable), an import neither reads nor writes the separate row. If an import
+    ///   overwrites an item whose lease is in a separate row, the holder keeps the lease, and the
+    ///   next write of the holder starts from the imported item.
     /// - Each imported item has version 1 and new random ids, like a created item. If a caller
     ///   writes a value that the caller read before the import, the write fails with a conflict.
     /// - If several values have the same key, the import writes the values in the order of the
@@ -219,7 +219,7 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// The import returns one `Result` for each item. `import_unchecked` itself returns no error.
+    /// `import_unchecked` returns one `Result` for each item, with the following errors:
     ///
     /// - [`Error::Encode`]: the value cannot be stored.
     /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.
@@ -262,8 +262,8 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
         self
     }
 
-    /// Returns a stream with the result of each item. The stream returns each result as soon as the
-    /// call has finished the item, so that a program can show the progress.
+    /// Returns a stream with the result of each item. The stream returns the result of an item as
+    /// soon as the write of the item has ended, so that a program can show the progress.
     ///
     /// # Examples
     ///

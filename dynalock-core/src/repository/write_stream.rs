@@ -20,14 +20,14 @@ use crate::{
 pub struct ItemResult<O> {
     /// The index of the item in the list of items that the caller gave, counted from 0.
     pub index: usize,
-    /// The result of the write of the item.
+    /// The result of the write of the item at `index`.
     pub result: Result<O>,
 }
 
 /// The stream that [`Request::stream`](super::Request::stream) returns, with the results of a call
 /// that writes many items.
 ///
-/// The stream returns one result for each item, as soon as the call has finished the item. The
+/// The stream returns one result for each item, as soon as the write of the item has ended. The
 /// stream starts no task, so the stream sends requests and receives answers only while a program
 /// polls the stream. The deadline for the write of an item may pass between two polls of the
 /// stream, so a program should poll the stream often. `size_hint` returns the exact number of items
@@ -95,13 +95,13 @@ impl<O: Send + 'static> WriteStream<O> {
     ///
     /// # Errors
     ///
-    /// The result of an item is an error if the write of the item failed. The stream itself returns
-    /// no error. If the write of one item fails, the stream still writes the other items.
+    /// The result of an item is an error if the write of the item failed. If the write of one item
+    /// fails, the stream still writes the other items.
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `next` at any time. If the caller drops the future, the
-    /// following call of `next` returns the same result.
+    /// The caller may drop the future of `next` at any time. If the caller drops the future of
+    /// `next`, the following call of `next` returns the same result.
     pub async fn next(&mut self) -> Option<ItemResult<O>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }

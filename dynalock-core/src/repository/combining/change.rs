@@ -30,7 +30,8 @@ pub trait CombinedChange<T>: Send + 'static {
 
     type Error: From<Error> + Send + 'static;
 
-    /// Returns an error if the change is invalid for every item.
+    /// Returns the error of a change that cannot succeed on any item, for example of a patch
+    /// without changes.
     fn check(&self, _table: &Arc<str>) -> Result<()> {
         Ok(())
     }

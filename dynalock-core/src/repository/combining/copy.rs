@@ -103,7 +103,8 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
         }
     }
 
-    /// The returned item has the version, the write ids and the times from before the batch.
+    /// Returns the item with the changes of the batch. The version, the ids of writes and the times
+    /// in the returned item are the values from before the batch.
     pub(super) fn item(&self) -> Option<Item> {
         let start = self.start.as_ref().map(|start| &start.item);
         match &self.change {

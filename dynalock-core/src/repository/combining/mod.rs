@@ -50,13 +50,13 @@ use crate::{
 ///   a panic, the worker does not run the closure again.
 /// - If a closure returns an error or changes nothing, the caller that passed the closure receives
 ///   the result only after the write of the batch. A batch ends without a write only if the worker
-///   has read the item after the last call of the batch entered the queue. If a batch has nothing
-///   to write, and one of its calls entered the queue after the read, the worker repeats the read
-///   and all closures. A caller never receives an error that its closure returned because of
-///   changes that DynamoDB did not store.
+///   has read the item since the last call of the batch entered the queue. If a batch has nothing
+///   to write, and one of its calls entered the queue after the worker had read the item, the
+///   worker reads the item again and repeats all closures. A caller never receives an error that
+///   its closure returned because of changes that DynamoDB did not store.
 /// - The worker applies a patch to the copy of the item in memory, by the same rules as DynamoDB.
-///   The worker then stores the value as serde writes the value. For example, if serde writes
-///   `None` as a null, a `remove` of an `Option` stores a null.
+///   The worker stores a patched value in the form in which serde writes the value. For example, if
+///   serde writes `None` as a null, a `remove` of an `Option` stores a null.
 /// - A batch writes whole attributes, like `update_with`. If a batch changes a nested struct, the
 ///   write replaces the whole stored map, and removes keys that are not fields of the struct.
 ///
@@ -77,9 +77,10 @@ use crate::{
 /// [`attempt_timeout`](crate::Repository::attempt_timeout) of the repository apply to each batch.
 /// The [`pace`](crate::Repository::pace) of the repository applies to each batch. If the program
 /// has set no pace, a batch uses [`Pace::Latency`], because all calls of a batch share the cost of
-/// a refused write. Between two sleeps, the worker may attempt the write of a batch several times. After a batch whose write was refused, the worker pauses for four round
-/// trips, but at most 100 milliseconds. The pause before the next batch gives other processes time
-/// to write the item, and lets more calls join the batch.
+/// a refused write. After a conflict, the worker may repeat the write of a batch several times
+/// without a sleep. After a batch whose write was refused, the worker pauses for four round trips,
+/// but at most 100 milliseconds. The pause before the next batch gives other processes time to
+/// write the item, and lets more calls join the batch.
 ///
 /// While another caller holds a lease on an item, combined calls on the item fail with
 /// [`Error::Locked`], like calls of `update_with`.
@@ -93,7 +94,7 @@ use crate::{
 /// current-thread runtime runs only during `block_on`. If the runtime of a worker is shut down
 /// before the queue is empty, the waiting calls fail with
 /// [`Unavailable::WorkerEnded`](crate::error::Unavailable::WorkerEnded). If the write of a batch is
-/// in flight when the runtime is shut down, the calls of the batch fail with
+/// in flight when the runtime of the worker is shut down, the calls of the batch fail with
 /// [`Error::Indeterminate`].
 ///
 /// # Examples
@@ -174,11 +175,12 @@ impl<T: Versioned + Clone> Combining<T> {
     ///
     /// # Cancel safety
     ///
-    /// A background task writes the changes of several calls as one batch. If the caller drops the
-    /// future before the task sends the batch, the batch does not contain the change of the caller.
-    /// If the caller drops the future while the request of the batch is in flight, DynamoDB may or
-    /// may not apply the change. After a conflict, the task sends the batch again without the
-    /// changes of callers that dropped their futures.
+    /// A background task, the worker of the key, writes the changes of several calls as one batch.
+    /// If the caller drops the future of `update_with` before the worker sends the batch, the batch
+    /// does not contain the change of the caller. If the caller drops the future of `update_with`
+    /// while the write of the batch is in flight, DynamoDB may or may not apply the change. After a
+    /// conflict, the worker sends the batch again without the changes of callers that have dropped
+    /// their futures.
     pub fn update_with<F, O>(&self, key: impl IntoKey<T>, change: F) -> CombinedCall<T, CombinedUpdate<F>>
     where
         F: FnMut(&mut T) -> O + Send + 'static,

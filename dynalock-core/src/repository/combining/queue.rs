@@ -25,8 +25,8 @@ pub(super) struct Queues<T>(Mutex<HashMap<Key, CallQueue<BoxedQueuedCall<T>>>>);
 
 #[must_use]
 pub(super) enum Entered {
-    /// The queue has no worker, or its worker pauses. The new worker starts its work at the end of
-    /// the pause.
+    /// The queue has no worker, or its worker pauses. The caller starts a new worker, which begins
+    /// its work at the time `pauses_until`.
     First { pauses_until: Option<Instant> },
     /// The queue already has a worker, which takes the call.
     Behind,
@@ -94,7 +94,7 @@ impl<T> Queues<T> {
         Some(batch)
     }
 
-    /// Ends the pause of a worker, unless a caller has taken the queue over.
+    /// Ends the pause of a worker, unless a new call has started another worker.
     pub(super) fn end_pause(&self, key: &Key) -> AfterPause {
         match self.lock().get_mut(key).and_then(|queue| queue.pauses_until.take()) {
             Some(_) => AfterPause::SameWorker,

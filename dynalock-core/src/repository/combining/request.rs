@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// A call of a [`Combining`](super::Combining) handle that has not been sent. The type parameter
-/// `C` distinguishes the kinds of calls, for example a patch.
+/// `C` is the kind of the call, for example a patch.
 ///
 /// The call enters the queue of its key when the future of the call is polled for the first time. A
 /// `CombinedCall` becomes a future by `IntoFuture`, like a [`Request`](crate::request::Request).

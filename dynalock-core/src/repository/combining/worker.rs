@@ -29,10 +29,10 @@ pub(super) struct Worker<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WorkerState {
     Working,
-    /// The next call on the key takes the queue over, because the runtime of the pausing worker may
-    /// stand still.
+    /// During the pause, a new call on the key starts another worker, because the runtime of the
+    /// pausing worker may stand still.
     Pausing,
-    /// The worker has removed its empty queue, or a new worker has taken the queue over.
+    /// The worker has removed its empty queue, or another worker has taken the queue over.
     Done,
 }
 
@@ -108,7 +108,8 @@ impl<T: Versioned + Clone> Worker<T> {
         self.state = WorkerState::Done;
     }
 
-    /// After the pause, the item in memory may be outdated.
+    /// After a pause, the worker must read the item again, because another writer may have changed
+    /// the item.
     async fn pause(&mut self) -> AfterPause {
         let pause = (4 * self.repository.connection.round_trip()).min(LONGEST_PAUSE);
         self.queues.change(&self.key, |queue| queue.pause_until(clock::now() + pause));
@@ -284,9 +285,9 @@ impl<T> Drop for Worker<T> {
 }
 
 impl<T> Batch<T> {
-    /// Each call is marked as in flight before the batch drops the calls whose callers have stopped
-    /// waiting. In the reverse order, a caller that stops waiting between the two steps could be
-    /// told that nothing was written.
+    /// Marks each call as in flight, and then removes the calls whose callers have stopped waiting.
+    /// If `freeze` removed the calls first, a caller that stops waiting before the mark of its call
+    /// would be told that its change was not written, although the write contains the change.
     fn freeze(&mut self, attempts: u32) {
         for call in &self.calls {
             call.freeze(attempts);
