@@ -92,7 +92,8 @@ pub(super) fn is_tracked(model: &Model, item: &Item) -> bool {
     item.contains_key(model.version) && item.contains_key(WRITES)
 }
 
-/// Returns the state of an item, and removes the attribute `_writes` (the write ids) from the item.
+/// Returns the [`State`] of an item: its version and write ids, and a copy of the item if one of the
+/// two is missing. `take_state` also removes the attribute `_writes` (the write ids) from `item`.
 fn take_state(model: &Model, table: &Arc<str>, item: &mut Item) -> Result<State, Error> {
     // The copy `image` must contain the attribute `_writes`.
     let image = (!is_tracked(model, item)).then(|| Box::new(image(model, item)));

@@ -192,7 +192,7 @@ impl<'c> OperationReason<'c> {
     /// ```
     /// # use dynalock_core as dynalock;
     /// # fn example(reason: dynalock::error::OperationReason<'_>) {
-    /// // The key can be user data.
+    /// // A key may contain user data that does not belong in a log file.
     /// println!("the item has the key {}", reason.key());
     /// # }
     /// ```

@@ -421,7 +421,8 @@ pub enum Error {
         table: Arc<str>,
         /// The name of the index that the call reads, or `None` if the call uses the table itself.
         index: Option<&'static str>,
-        /// The difference between the key attributes of the table or index and of the struct.
+        /// How the key attributes of the struct differ from the key attributes of the table or the
+        /// index.
         reason: String,
     },
 

@@ -5,7 +5,8 @@
 pub(crate) struct Owner<'a> {
     /// The label that the caller set, or the nonce if the caller set no label.
     pub(crate) label: &'a str,
-    /// The random part of the owner text, or an empty text if another program wrote the owner.
+    /// The random part of the owner text, or an empty text if a program that does not use
+    /// dynalock wrote the owner.
     pub(crate) nonce: &'a str,
 }
 

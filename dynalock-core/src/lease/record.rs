@@ -61,10 +61,11 @@ pub(crate) struct LockRecord {
 pub(crate) struct QueueEntry {
     /// The whole stored text of the queue entry, with the suffix `/ttl/time`.
     pub(crate) owner: Arc<str>,
-    /// The ttl of the waiter, or `None` if another program wrote the entry without a ttl.
+    /// The ttl of the waiter, or `None` if a program that does not use dynalock wrote the entry
+    /// without a ttl.
     pub(crate) ttl: Option<Duration>,
-    /// The time of the enter request in epoch milliseconds, or `None` if another program wrote the
-    /// entry without a time.
+    /// The time of the enter request in epoch milliseconds, or `None` if a program that does not
+    /// use dynalock wrote the entry without a time.
     pub(crate) entered: Option<u64>,
 }
 
@@ -180,7 +181,7 @@ impl LockRecord {
     }
 
     /// Returns the end of the holder's lease in epoch milliseconds. `ttl` replaces the missing ttl
-    /// of a queue entry that another program wrote.
+    /// of a queue entry that a program without dynalock wrote.
     ///
     /// The stored end may belong to an earlier lease, so `end` returns a time at least one ttl
     /// after the head of a queue became the holder.

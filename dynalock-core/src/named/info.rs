@@ -89,7 +89,7 @@ pub struct QueuePlace {
     /// queue entry, the nonce may be empty.
     pub nonce: String,
     /// The time since the caller entered the queue, by the local clock. The field is `None` if
-    /// another program wrote the queue entry without a time.
+    /// a program that does not use dynalock wrote the queue entry without a time.
     pub since_entry: Option<Duration>,
 }
 

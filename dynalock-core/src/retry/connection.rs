@@ -165,8 +165,8 @@ impl Intercept for Passage {
     }
 
     /// `read_after_deserialization` returns an error for a successful response without a body.
-    /// Without this error, the SDK would treat an empty body as an applied write or as a missing
-    /// item.
+    /// Without the error of `read_after_deserialization`, the SDK would treat an empty body as an
+    /// applied write or as a missing item.
     fn read_after_deserialization(
         &self,
         context: &AfterDeserializationInterceptorContextRef<'_>,

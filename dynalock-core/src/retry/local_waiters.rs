@@ -23,8 +23,8 @@ struct AwaitedRow {
     seen: Option<SeenRow>,
     /// The fence of the most recent lease on the lock that this process has released.
     last_fence: u64,
-    /// The number of consecutive releases of the lock by this process. A release with the source
-    /// `RemovalForOthers` resets the number to zero.
+    /// The number of consecutive releases of the lock by this process. After four such releases,
+    /// the next release leaves the lock to another process, and sets the number to zero.
     releases: u32,
 }
 

@@ -117,7 +117,8 @@ impl TransactionGet {
     ///
     /// # Errors
     ///
-    /// - [`Error::InvalidTransaction`]: the read has no item, or more than 100 different items.
+    /// - [`Error::InvalidTransaction`]: the caller has added no item to the read, or more than
+    ///   100 different items.
     /// - [`Error::InvalidKey`]: a key is empty.
     pub fn explain(&self) -> Result<Explained> {
         let (different, _) = different(&self.item_refs);
@@ -143,7 +144,8 @@ impl TransactionGet {
     ///
     /// # Errors
     ///
-    /// - [`Error::InvalidTransaction`]: the read has no item, or more than 100 different items.
+    /// - [`Error::InvalidTransaction`]: the caller has added no item to the read, or more than
+    ///   100 different items.
     /// - `fetch` can return each of the [errors of every call](Repository#errors-of-every-call).
     ///
     /// # Cancel safety

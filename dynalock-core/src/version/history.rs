@@ -13,9 +13,9 @@ pub struct WriteHistory {
     /// The incarnation of the item, or `None` if the item has no attribute `_writes`. An
     /// incarnation is a random id that distinguishes the item from earlier items with the same key.
     pub incarnation: Option<[u8; 8]>,
-    /// The last time that a write has stored in the attribute `_writes`, in seconds since the
-    /// epoch. `last_time` is `None` if `_writes` contains no time. A patch, or a write with a token
-    /// of the caller, does not change the stored time.
+    /// The time in the attribute `_writes`, in seconds since the epoch: the time of the last write
+    /// that stored its time. `last_time` is `None` if `_writes` contains no time. A patch, or a
+    /// write with a token of the caller, does not change the stored time.
     pub last_time: Option<u32>,
     /// The ids of the last writes of the item, newest first.
     pub writes: Vec<RememberedWrite>,

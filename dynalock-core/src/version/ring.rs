@@ -153,7 +153,8 @@ impl Ring {
 
     /// Adds a write id at the front, and removes the oldest ids if more than `keep` ids would
     /// remain. `at` is the time of the write in epoch milliseconds. If the last write is older than
-    /// `REST` seconds, `push` keeps only the newest stored id.
+    /// `REST` seconds, and no stored id belongs to a write with a token of the caller, `push` keeps
+    /// only the newest stored id.
     ///
     /// For a write with a token of the caller, `push` keeps the stored time, and ignores the age of
     /// the stored ids. A later call with the same token must send the same request.

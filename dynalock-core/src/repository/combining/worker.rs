@@ -29,7 +29,8 @@ pub(super) struct Worker<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WorkerState {
     Working,
-    /// During the pause, a new call on the key starts another worker, because the runtime of the
+    /// The worker pauses after a batch whose write DynamoDB refused. During the pause, a new call on
+    /// the key starts another worker in the runtime of the new call, because the runtime of the
     /// pausing worker may stand still.
     Pausing,
     /// The worker has removed its empty queue, or another worker has taken the queue over.
