@@ -330,34 +330,35 @@ impl LockModel {
 /// type with `#[derive(Versioned)]`.
 ///
 /// By default, the lease is stored in the item, and each heartbeat writes the item. The guard of a
-/// lease sends a heartbeat after each third of the lease's time to live. The cost of a heartbeat
-/// grows with the size of the item: 100 write units for an item of 100 KB. `#[lockable(separate)]`
-/// stores the lease in a separate row of the item's table.
+/// lease sends a heartbeat after each third of the lease's time to live. If the lease is stored in
+/// the item, the cost of a heartbeat grows with the size of the item: 100 write units for an item
+/// of 100 KB. `#[lockable(separate)]` stores the lease in a separate row of the item's table.
 ///
 /// - The key of a lease row is the key of the item, with `#lock` appended to the last key
 ///   attribute. The last key attribute is the sort key, or the partition key if the table has no
-///   sort key. With `#[lockable(separate)]`, the last key attribute must be a string or bytes.
-///   Calls for an item whose key ends in `#lock` fail with
+///   sort key. With `#[lockable(separate)]`, the last key attribute must be a string or bytes. With
+///   `#[lockable(separate)]`, calls for an item whose key ends in `#lock` fail with
 ///   [`Error::InvalidKey`](crate::Error::InvalidKey). The queries and scans of dynalock leave lease
-///   rows out, but the queries and scans of other programs return lease rows.
-/// - The grant of a separate lease and the read of the item are two requests. A heartbeat or a
-///   release of a separate lease writes only the lease row.
-/// - Each create, update, replace and delete of an item with a separate lease is a transaction of
-///   two actions. In a transaction of an item and its lease row, the first action writes the item,
-///   and the second action checks or writes the lease row. With a separate lease row, even the
-///   writes of the lease holder are transactions of two actions. A transaction of an item and its
-///   lease row costs twice the write units of a single write of the item, plus two write units. In
-///   a [`Transaction`](crate::Transaction), each lease row counts as one of at most 100 items.
+///   rows out, but the queries and scans of programs that do not use dynalock return lease rows.
+/// - The grant of a lease in a separate row and the read of the item are two requests. A heartbeat
+///   or a release of a lease in a separate row writes only the lease row.
+/// - Each create, update, replace and delete of an item with a separate lease row is a transaction
+///   of two actions. In a transaction of an item and its lease row, the first action writes the
+///   item, and the second action checks or writes the lease row. With a separate lease row, even
+///   the writes of the lease holder are transactions of two actions. A transaction of an item and
+///   its lease row costs twice the write units of a single write of the item, plus two write units.
+///   In a [`Transaction`](crate::Transaction), each lease row counts as one of at most 100 items.
 ///   `delete_unchecked` and writes that ignore leases are single requests, which do not contain the
 ///   lease row.
 /// - The library never deletes a lease row, even if the caller deletes the item. With a separate
 ///   lease row, the fence continues to grow even if the item is deleted and created again. An item
 ///   that was never leased has no lease row.
-/// - A caller that requests the separate lease of a missing item holds the lease until a read shows
-///   that the item is missing. While a lease request for a missing item holds the lease, a create
-///   of the item fails with [`Error::Locked`](crate::Error::Locked).
+/// - A caller that requests a lease in a separate row for a missing item holds the lease until a
+///   read shows that the item is missing. While a caller holds the lease of a missing item, a
+///   create of the item fails with [`Error::Locked`](crate::Error::Locked).
 ///
-/// Choose by the following table whether to store the leases in the items or in separate rows.
+/// Whether the leases belong in the items or in separate rows depends on the size and the use of
+/// the items:
 ///
 /// | the items | where to store the leases |
 /// |---|---|
@@ -367,8 +368,8 @@ impl LockModel {
 ///
 /// If an item contains its lease, the first fence of the item is the current time in milliseconds.
 /// If an item that contains its lease is deleted and created again, the new fences are higher than
-/// the old fences, with two exceptions: the caller's clock is behind, or an old lease request
-/// arrives late.
+/// the old fences, with two exceptions: the caller's clock is behind the clock of an earlier
+/// caller, or an old lease request arrives late.
 ///
 /// With `#[lockable(separate)]`, the last key value of an item must be at least five bytes shorter
 /// than DynamoDB's limit, because the library appends `#lock`. IAM policies that restrict the

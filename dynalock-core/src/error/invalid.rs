@@ -64,9 +64,9 @@ pub enum InvalidTransaction {
         /// The name of the table that contains the item.
         table: Arc<str>,
     },
-    /// The closure of a unit of work writes an item, and later reads the item. The read cannot
-    /// return the written value, because DynamoDB applies the writes of a unit of work only at the
-    /// commit.
+    /// The closure of a unit of work writes an item, and later reads the item. A read in the
+    /// closure cannot return a value that the closure has written, because DynamoDB applies the
+    /// writes of a unit of work only at the commit.
     #[error(
         "an item of table `{table}` is read after the same unit of work has written it; read it before, and keep the value"
     )]

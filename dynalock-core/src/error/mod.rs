@@ -140,9 +140,9 @@ pub enum Error {
     /// In the last ten minutes, DynamoDB has committed a transaction with the ClientRequestToken of
     /// the failed call, but with other content. The failed call has written nothing.
     ///
-    /// Read the items before you send a changed transaction with a new token. A program that
-    /// repeats a transaction with the same token, for example after a crash, must send the same
-    /// content. Each process writes a `HashSet` or a `HashMap` in a different order, so a
+    /// Read the items of the transaction before you send a changed transaction with a new token. A
+    /// program that repeats a transaction with the same token, for example after a crash, must send
+    /// the same content. Each process writes a `HashSet` or a `HashMap` in a different order, so a
     /// transaction with a `HashSet` or a `HashMap` has different content in another process. The
     /// content of a `BTreeSet`, a `BTreeMap` or a `Vec` has a fixed order. If an item of the
     /// transaction contains the write id of an earlier transaction with the same token, the call
@@ -291,13 +291,13 @@ pub enum Error {
         remedy: &'static str,
     },
 
-    /// DynamoDB may or may not have applied a write. The reply to a request was lost, and the item
-    /// does not show whether DynamoDB applied the request.
+    /// DynamoDB may or may not have applied a write of the failed call. The reply to a request was
+    /// lost, and the item does not show whether DynamoDB applied the request.
     ///
-    /// A unit of work or a batch of combined calls may run the closure of the caller several times.
-    /// If DynamoDB refuses the request of one run, but later applies a delayed duplicate of this
-    /// request, the call fails with `Indeterminate`, because the library no longer has the return
-    /// value of the closure from this run.
+    /// A unit of work or a [`Combining`](crate::request::Combining) may run the closure of the
+    /// caller several times, with one request after each run. If DynamoDB refuses the request after
+    /// a run of the closure, but later applies a delayed duplicate of the refused request, the call
+    /// fails with `Indeterminate`, because the library no longer has the return value of this run.
     ///
     /// Read the item to see the current state of the item. A new write that starts from the read
     /// item is safe, because DynamoDB refuses the write if another caller has changed the item

@@ -217,8 +217,8 @@ macro_rules! conditions_of {
             }
 
             /// Returns the size of the attribute, for a comparison. A missing attribute, a number,
-            /// a boolean and a null have no size. If the attribute has no size, the condition `ne`
-            /// is true, and all other comparisons are false.
+            /// a boolean and a null have no size. If the attribute has no size, the condition
+            /// `size().ne(..)` is true, and all other comparisons of the size are false.
             ///
             /// ```
             /// # use dynalock_core as dynalock;

@@ -23,14 +23,15 @@ pub(crate) fn exists(model: &Model, to: &mut Placeholders) -> String {
 }
 
 /// Returns the condition that the item has not expired. An item has expired if its time to live, in
-/// epoch seconds, is from `over[0]` to `over[1]`.
+/// epoch seconds, is at least `over[0]` and at most `over[1]`.
 pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> String {
     let [first, last] = over.map(|seconds| to.value(AttributeValue::N(seconds.to_string())));
     format!("NOT {} BETWEEN {first} AND {last}", to.name(expires))
 }
 
-/// Returns the condition that the stored item still has the given `State`. The condition compares
-/// the version of the item and its incarnation (the random id that each create stores).
+/// Returns the condition that the stored item has not changed since the read or write that returned
+/// the `State`. The condition compares the version of the item and its incarnation (the random id
+/// that each create stores).
 ///
 /// For an item without a version or without write ids, the condition compares all attributes of
 /// `image`, which a read of the item has returned. An attribute whose name is in `model.attributes`

@@ -42,7 +42,7 @@ pub(crate) struct Placeholders {
     /// are user data.
     hides_keys: bool,
     /// The first free number for a name placeholder, and the first free number for a value
-    /// placeholder. The earlier expressions of the request use all smaller numbers.
+    /// placeholder. The earlier expressions of the request use all smaller placeholder numbers.
     before: (usize, usize),
 }
 

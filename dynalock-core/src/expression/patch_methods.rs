@@ -6,7 +6,7 @@ macro_rules! patch_methods {
     () => {
         /// Sets an attribute to a value. `set` stores a `None` as a null, even if the field has
         /// `#[serde(skip_serializing_if)]`. DynamoDB refuses a null in the key of an index. To
-        /// leave an item out of an index, call `remove` for the key attribute of the index.
+        /// leave an item out of an index, call `remove` for a key attribute of the index.
         ///
         /// # Examples
         ///
@@ -27,8 +27,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Sets an attribute to a value if the attribute is absent. A stored null counts as absent,
-        /// but a patch of a stored null needs a second request.
+        /// Sets an attribute to a value if the attribute is missing or contains a null. To replace
+        /// a stored null, the library sends a second request.
         ///
         /// # Examples
         ///

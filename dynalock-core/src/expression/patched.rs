@@ -11,8 +11,8 @@ use crate::{codec::Item, number};
 const TOO_PRECISE: &str = "the sum has more than 38 digits, and DynamoDB stores no more";
 
 impl PatchChange {
-    /// Returns the value after the change, or `None` if the change removes the value. For `item`,
-    /// [`fault`](Self::fault) must return `None`.
+    /// Returns the value after the change, or `None` if the change removes the value.
+    /// [`fault`](Self::fault) must return `None` for `item`.
     pub(super) fn value_after(&self, item: &Item) -> Result<Option<AttributeValue>, PatchFault> {
         let stored = self.path.find(item);
         if let (true, Some(value)) = (stored.is_some_and(AttributeValue::is_null), self.value_over_null()) {

@@ -123,14 +123,14 @@ pub struct Path<T, V, R = Required> {
 /// The value from which `add`, `append`, `prepend` or `insert` starts if the item does not have the
 /// attribute.
 pub enum Missing<V> {
-    /// If the attribute is missing, DynamoDB refuses a patch with an `add`, `append`, `prepend` or
-    /// `insert` of the attribute.
+    /// With `Refused`, DynamoDB refuses an `add`, `append`, `prepend` or `insert` of a missing
+    /// attribute.
     Refused,
-    /// If the attribute is missing, `add` starts from zero, `append` and `prepend` start from an
-    /// empty list, and `insert` starts from an empty set.
+    /// With `Empty`, for a missing attribute, `add` starts from zero, `append` and `prepend` start
+    /// from an empty list, and `insert` starts from an empty set.
     Empty,
-    /// If the attribute is missing, `add`, `append` and `prepend` start from the serde default of
-    /// the field.
+    /// With `Default`, the `add`, `append` or `prepend` of a missing attribute starts from the
+    /// serde default of the field.
     Default(fn() -> V),
 }
 
@@ -406,8 +406,8 @@ impl DocumentPath {
         })
     }
 
-    /// Returns one path for each alias of each field on the path. A returned path consists of the
-    /// steps before the field, and of the alias of the field.
+    /// Returns one path for each alias of each field on the path: the steps before the field, and
+    /// then the alias.
     pub(super) fn aliases(&self) -> Vec<Self> {
         let inner = self.steps.iter().enumerate().filter_map(|(index, step)| match step {
             Step::Field(field) => Some((index + 1, field)),

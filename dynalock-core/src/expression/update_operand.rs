@@ -75,7 +75,7 @@ pub struct Sum {
     /// type, the sum with `delta` is outside the range of the type.
     pub(super) range: Option<(AttributeValue, AttributeValue)>,
     /// The number that a missing attribute counts as, and the sum of this number and `delta`.
-    /// `start` is `None` if the sum with `delta` is outside the range of the attribute's type.
+    /// `start` is `None` if the sum in `start` would be outside the range of the attribute's type.
     pub(super) start: Option<(AttributeValue, AttributeValue)>,
     /// The number that replaces a stored null: zero plus `delta`. `from_null` is `None` if `delta`
     /// is outside the range of the attribute's type.

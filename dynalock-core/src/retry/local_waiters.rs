@@ -17,14 +17,15 @@ pub(crate) struct LocalWaiters(Arc<Mutex<HashMap<String, watch::Sender<AwaitedRo
 struct AwaitedRow {
     /// The owner texts of the waiting calls, in the order in which the calls began to wait.
     waiters: VecDeque<Arc<str>>,
-    /// The owner text of the call that most recently stopped waiting for the lock. A call also
-    /// stops waiting when the call has acquired the lock.
+    /// The owner text of the call that most recently stopped waiting for the lock, whether or not
+    /// the call has acquired the lock.
     left: Option<Arc<str>>,
     seen: Option<SeenRow>,
     /// The fence of the most recent lease on the lock that this process has released.
     last_fence: u64,
-    /// The number of consecutive releases of the lock by this process. After four such releases,
-    /// the next release leaves the lock to another process, and sets the number to zero.
+    /// The number of consecutive releases of the lock by this process. After four consecutive
+    /// releases by this process, the next release by this process leaves the lock to another
+    /// process, and sets `releases` to zero.
     releases: u32,
 }
 
@@ -44,8 +45,9 @@ pub(crate) enum RowSource {
     ConsistentRead,
     /// A write has removed the previous holder of the lock.
     Removal,
-    /// A write has removed the previous holder of the lock. The waiters of this process send no
-    /// attempt to acquire the lock, so that a waiter of another process can acquire the lock.
+    /// A write has removed the previous holder of the lock, and the waiters of this process make no
+    /// immediate attempt to acquire the lock, so that a waiter of another process can acquire the
+    /// lock.
     RemovalForOthers,
 }
 
@@ -140,7 +142,8 @@ impl LocalWaiter {
     }
 
     /// Passes the lock row `seen` to the other calls that wait for the lock. After `share`, the
-    /// waiter ignores lock rows from requests that were sent before the request for `seen`.
+    /// call that has read `seen` ignores lock rows from requests that were sent before the request
+    /// for `seen`.
     pub(crate) fn share(&mut self, seen: &SeenRow) {
         self.since = seen.sent;
         let is_alone = self.row.borrow().waiters.len() < 2;

@@ -12,17 +12,18 @@ use std::{sync::Arc, time::Duration};
 /// - A call makes four times as many immediate attempts between two sleeps as before its first
 ///   sleep.
 /// - The longer a call has been running, the shorter are its sleeps. The length of each sleep is
-///   random, and is at most `12 × n² / t`. The length of a sleep and the time `t` are measured in
-///   average round trip times between the client and DynamoDB. In a call of `transact`, a round
-///   trip also includes the average run time of the closure. In `12 × n² / t`, `t` is the time
-///   since the start of the call, and `n` is the number of running calls of the repository and its
-///   clones that have slept after a conflict. The maximum length of a sleep is never less than one
-///   round trip time, and never more than 40 round trip times. Every sleep ends early enough for
-///   another attempt before the deadline of the call.
+///   random. The maximum length of a sleep is `12 × n² / t`, where `t` is the time since the start
+///   of the call, and `n` is the number of running calls of the repository and its clones that have
+///   slept after a conflict. In `12 × n² / t`, the unit of `t` and of the maximum length is the
+///   average round trip time between the client and DynamoDB. In a call of `transact`, a round trip
+///   also includes the average run time of the closure. The maximum length of a sleep is never less
+///   than one round trip time, and never more than 40 round trip times. Every sleep ends early
+///   enough for another attempt before the deadline of the call.
 ///
 /// The constants in `12 × n² / t` come from a simulation in which four processes write to one item.
-/// The number `n` does not include the calls of other processes. If 32 calls start at the same time
-/// on one item, the calls use twice as many write units in 32 processes as in four processes.
+/// In `12 × n² / t`, the number `n` does not include the calls of other processes. If 32 calls
+/// start at the same time on one item, the calls use twice as many write units in 32 processes as
+/// in four processes.
 ///
 /// If many callers write one item, about one write succeeds in each round trip time between the
 /// client and DynamoDB. If callers start more than one call per round trip time on one item, the
@@ -33,18 +34,18 @@ use std::{sync::Arc, time::Duration};
 pub enum Pace {
     /// With `Latency`, a call has six immediate attempts before its first sleep. Of all paces,
     /// `Latency` has the shortest delay for an item with only a few writers. Of all paces,
-    /// `Latency` also causes the most refused writes.
+    /// `Latency` causes the most refused writes.
     Latency,
     /// With `Balanced`, the number of immediate attempts of a call before its first sleep depends
     /// on the size of the item. With `Balanced`, a call has three immediate attempts for an item up
     /// to 1 KB, two for an item up to 4 KB, and one for a larger item.
     #[default]
     Balanced,
-    /// With `Economy`, a call sleeps after each conflict for a random time. The maximum of this
-    /// time is ten round trip times between the client and DynamoDB for the first sleep, and
-    /// doubles with each further sleep of the call, up to two hundred round trip times. Of all
-    /// paces, `Economy` uses the fewest write units. With `Economy`, an old call has no better
-    /// chance to write first than a new call.
+    /// With `Economy`, a call sleeps after each conflict for a random time. With `Economy`, the
+    /// first sleep of a call is at most ten round trip times between the client and DynamoDB. With
+    /// `Economy`, the maximum length of a sleep doubles with each further sleep of the call, up to
+    /// two hundred round trip times. Of all paces, `Economy` uses the fewest write units. With
+    /// `Economy`, an old call has no better chance to write first than a new call.
     Economy,
 }
 
@@ -59,7 +60,7 @@ pub(super) struct Times {
 }
 
 /// Counts the running calls that have slept after a conflict: each of these calls holds a clone of
-/// the `Arc`. The connection holds one more clone, which `count` subtracts.
+/// the `Arc`. `count` subtracts one, because the connection also holds the `Arc`.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Contenders(Arc<()>);
 

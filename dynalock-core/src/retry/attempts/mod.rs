@@ -202,8 +202,9 @@ impl Attempts {
         self.attempt_of(1, request).await
     }
 
-    /// The timeout doubles after each attempt without an answer. With a constant timeout, a slow
-    /// credentials provider or a slow connection could make every attempt fail.
+    /// The timeout of a request doubles after each attempt without an answer, up to eight times the
+    /// first timeout. With a constant timeout, a slow credentials provider or a slow connection
+    /// could make every attempt fail.
     pub(crate) async fn attempt_of<O>(
         &mut self,
         items: usize,

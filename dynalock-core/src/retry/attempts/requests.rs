@@ -11,7 +11,7 @@ use crate::{
 pub(crate) enum Answered {
     /// For an update, `Applied` contains the item before the update.
     Applied(Option<Item>),
-    /// The condition was false for the item in `Refused`.
+    /// `Refused` contains the stored item for which the condition of the write was false.
     Refused(Option<Item>),
 }
 
