@@ -54,7 +54,7 @@ pub(crate) struct PatchTexts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PatchFault {
     OutOfRange,
-    /// The contained text becomes the field `reason` of
+    /// The text in `Unfit` becomes the field `reason` of
     /// [`Error::Unpatchable`](crate::Error::Unpatchable).
     Unfit(&'static str),
 }

@@ -31,7 +31,7 @@ pub(super) struct CostContext {
     pub(super) reads_are_exempt: bool,
 }
 
-/// `key_text` converts the key of an item into the text that the meter shows.
+/// `key_text` converts the key of an item into the text that `meter` shows.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionMeter {
     pub(crate) meter: Meter,

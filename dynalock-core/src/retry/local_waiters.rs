@@ -15,10 +15,11 @@ pub(crate) struct LocalWaiters(Arc<Mutex<HashMap<String, watch::Sender<AwaitedRo
 
 #[derive(Debug, Default)]
 struct AwaitedRow {
-    /// The owner texts of the waiting calls, in the order in which the calls began to wait.
+    /// The owner texts (label and nonce) of the waiting calls, in the order in which the calls
+    /// began to wait.
     waiters: VecDeque<Arc<str>>,
-    /// The owner text of the call that most recently stopped waiting for the lock, whether or not
-    /// the call has acquired the lock.
+    /// The owner text (label and nonce) of the call that most recently stopped waiting for the
+    /// lock, whether or not the call has acquired the lock.
     left: Option<Arc<str>>,
     seen: Option<SeenRow>,
     /// The fence of the most recent lease on the lock that this process has released.
@@ -122,8 +123,8 @@ impl LocalWaiter {
         self.row.borrow().waiters.front() == Some(&self.owner)
     }
 
-    /// Returns `true` if `owner` is the owner text of a waiting call in this process, or of the
-    /// call that most recently stopped waiting for the lock.
+    /// Returns `true` if `owner` is the owner text (label and nonce) of a waiting call in this
+    /// process, or of the call that most recently stopped waiting for the lock.
     pub(crate) fn is_local(&self, owner: &str) -> bool {
         let row = self.row.borrow();
         row.left.iter().chain(&row.waiters).any(|local| **local == *owner)
@@ -183,7 +184,8 @@ impl Drop for LocalWaiter {
     }
 }
 
-/// Two equal keys have the same text, even if the attributes of the keys are in a different order.
+/// Returns the same text for two equal keys, even if the attributes of the keys are in a different
+/// order.
 fn text(table: &str, key: &Item) -> String {
     let sorted: BTreeMap<_, _> = key.iter().collect();
     format!("{table} {sorted:?}")
