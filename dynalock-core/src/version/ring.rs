@@ -157,7 +157,7 @@ impl Ring {
     /// only the newest stored id.
     ///
     /// For a write with a token of the caller, `push` keeps the stored time, and ignores the age of
-    /// the stored ids. A later call with the same token must send the same request.
+    /// the stored ids, because a later call with the same token must send the same request.
     pub(crate) fn push(&self, id: WriteId, at: u64, keep: u8) -> Self {
         let now = u32::try_from(at / 1000).unwrap_or(u32::MAX);
         let (time, kept) = match id.repeats {
@@ -172,9 +172,9 @@ impl Ring {
         Self::of(self.incarnation(), time, iter::once(id.stored()).chain(kept))
     }
 
-    /// Returns `true` if the next write may remove old write ids. Returns `false` if `_writes`
-    /// contains the id of a write with a token of the caller, because the caller can repeat this
-    /// write at any time.
+    /// Returns `true` if the next write may remove old write ids. Returns `false` while `_writes`
+    /// contains the id of a write with a token of the caller, because a repetition of this write,
+    /// which is possible at any time, needs the id.
     fn has_rested(&self, now: u32) -> bool {
         // A stored time in the future comes from a wrong clock, and counts as recent.
         self.time().is_some_and(|time| now.saturating_sub(time) > REST) && !self.ids().any(StoredId::is_of_token)
