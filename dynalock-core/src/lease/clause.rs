@@ -252,8 +252,9 @@ pub(super) fn queue_is_empty(lock: &LockModel, to: &mut Placeholders) -> String 
     format!("attribute_not_exists({}[0])", to.name(lock.queue))
 }
 
-/// Returns the condition that `owner` has not released the lock. The condition is false for a
-/// delayed duplicate of the owner's acquire request or enter request.
+/// Returns the condition that `owner` has not released the lock. The condition is false for an
+/// acquire request or enter request of `owner` that reaches DynamoDB after the release by `owner`
+/// and before another release.
 pub(super) fn not_released(lock: &LockModel, owner: Value, to: &mut Placeholders) -> String {
     format!("{} <> {owner}", to.name(lock.released))
 }

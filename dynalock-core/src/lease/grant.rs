@@ -67,7 +67,8 @@ pub(super) struct LeaseState {
     deadline: Instant,
     pub(super) trouble: Option<Arc<str>>,
     pub(super) waiters: Waiters,
-    /// The effect on the lease of the last write that the guard may have sent.
+    /// The effect that the guard's last write has on the lease, stored before the library sends the
+    /// write.
     pub(super) ends: AfterWrite,
 }
 
@@ -281,8 +282,8 @@ impl Grant {
         Ok(())
     }
 
-    /// A refused removal of the whole queue would cost more than a read, so a holder that has seen
-    /// no waiter first reads the lock's row.
+    /// A holder that has seen no waiter first reads the lock's row, because a waiter makes DynamoDB
+    /// refuse the removal of the whole queue, and a refused removal costs more than a read.
     async fn leave_queue(&self, attempts: &mut Attempts, over: &Arc<Connection>) -> Result<(), Error> {
         let seen = self.lease().waiters;
         let waiters = match seen {

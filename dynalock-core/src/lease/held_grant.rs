@@ -105,7 +105,8 @@ impl HeldGrant {
         self.is_held = false;
     }
 
-    /// Ends the guard after a write of the caller has released the lease.
+    /// Stops the heartbeats, and prevents a second release at the drop of the `HeldGrant`, because
+    /// a write of the caller has released the lease.
     pub(crate) fn end_released(&mut self) {
         self.end();
         self.grant.end_by_release();

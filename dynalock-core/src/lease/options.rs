@@ -15,8 +15,8 @@ pub enum Expiry {
     /// take over an expired lease by one request. While the clocks of all machines differ by at
     /// most `max_skew`, a lock never has two holders. If the clocks of two machines differ by more
     /// than `max_skew`, two callers may hold the same lock at the same time. A system that checks
-    /// the fence can refuse the requests of the earlier holder even if two clocks differ by more
-    /// than `max_skew`.
+    /// the fence can refuse the requests of the holder with the lower fence even if two clocks
+    /// differ by more than `max_skew`.
     Clock {
         /// The largest allowed difference between the clocks of two machines.
         max_skew: Duration,

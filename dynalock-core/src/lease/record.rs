@@ -180,8 +180,8 @@ impl LockRecord {
         if self.queue.len() > 1 { Waiters::Some } else { Waiters::None }
     }
 
-    /// Returns the end of the holder's lease in epoch milliseconds. `ttl` replaces the missing ttl
-    /// of a queue entry that a program without dynalock wrote.
+    /// Returns the end of the holder's lease in epoch milliseconds. If a program that does not use
+    /// dynalock wrote a queue entry without a ttl, `ttl` replaces the missing ttl.
     ///
     /// The stored end may belong to an earlier lease, so `end` returns a time at least one ttl
     /// after the head of a queue became the holder.

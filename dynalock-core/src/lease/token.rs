@@ -68,7 +68,7 @@ impl LockToken {
         self.item_key().map_or_else(|| parts(&self.name).0.to_owned(), |key| key.to_string())
     }
 
-    /// Returns the fence of the lock that the token resumes.
+    /// Returns the fence of the lock that a caller can resume from the token.
     ///
     /// # Examples
     ///

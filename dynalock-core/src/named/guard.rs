@@ -216,8 +216,8 @@ impl LockGuard {
     /// # Errors
     ///
     /// - [`Error::Lost`](crate::Error::Lost): the lock is lost.
-    /// - [`Error::Corrupt`](crate::Error::Corrupt): a program without dynalock wrote a heartbeat
-    ///   number (`_beat`) that no heartbeat can exceed.
+    /// - [`Error::Corrupt`](crate::Error::Corrupt): a program that does not use dynalock wrote a
+    ///   heartbeat number (`_beat`) that no heartbeat can exceed.
     /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible.
     ///
     /// # Cancel safety

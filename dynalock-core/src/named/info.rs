@@ -88,7 +88,7 @@ pub struct QueuePlace {
     /// The random id (nonce) of the queue entry. If a program that does not use dynalock wrote the
     /// queue entry, the nonce may be empty.
     pub nonce: String,
-    /// The time since the caller entered the queue, by the local clock. The field is `None` if
+    /// The time since the caller entered the queue, by the local clock. `since_entry` is `None` if
     /// a program that does not use dynalock wrote the queue entry without a time.
     pub since_entry: Option<Duration>,
 }

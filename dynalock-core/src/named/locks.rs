@@ -164,11 +164,11 @@ impl Locks {
         /// | the next waiter of a queue | one round trip | a fortieth of the ttl, at most a quarter of a second |
         /// | a waiter behind `n` entries of a queue | one round trip | `n` times the longest interval of the next waiter, at most a sixth of the ttl |
         ///
-        /// The mean hold is the average time for which earlier holders had the lock. The next
-        /// waiter of a queue expects the release when the holder has had the lock for 0.8 times the
-        /// mean hold. A waiter without `fair` expects the release when the holder has had the lock
-        /// for 0.7 times the mean hold. The pause of a waiter between two reads depends on the time
-        /// at which the waiter expects the release:
+        /// A waiter expects the release when the holder has had the lock for a share of the mean
+        /// hold (the average time for which earlier holders had the lock): 0.8 times the mean hold
+        /// for the next waiter of a queue, and 0.7 times the mean hold for a waiter without `fair`.
+        /// The pause of a waiter between two reads depends on the time at which the waiter expects
+        /// the release:
         ///
         /// | waiter | pause before the expected release | pause after the expected release |
         /// |---|---|---|
@@ -268,9 +268,9 @@ impl Locks {
 
     /// Creates the lock table, and waits at most a minute until the table is active. The billing is
     /// on-demand, unless [`provisioned`](CreateLockTable::provisioned) is set. If the table already
-    /// exists, and its key is the string attribute `name`, the call succeeds and changes nothing.
-    /// Time to live stays off for the new table, so that DynamoDB never deletes a row that stores a
-    /// fence.
+    /// exists, and its key is the string attribute `name`, `create_table` succeeds and changes
+    /// nothing. Time to live stays off for the new table, so that DynamoDB never deletes a row that
+    /// stores a fence.
     ///
     /// # Examples
     ///

@@ -43,8 +43,9 @@ impl Revision {
     }
 
     /// Returns the revision after one more write at `at` (epoch milliseconds), or `None` if the
-    /// version cannot be incremented. An untracked item gets the new incarnation `begins` (a random
-    /// id), so that DynamoDB refuses the writes of callers that read the item before.
+    /// version cannot be incremented. An item without a version or without write ids gets the new
+    /// incarnation `begins` (a random id), so that DynamoDB refuses the writes of callers that read
+    /// the item before this change.
     pub(crate) fn next(&self, id: WriteId, begins: Incarnation, at: u64, keep: u8) -> Option<Self> {
         let version = self.number().checked_add(1)?;
         let new = Ring::new(begins);
@@ -201,8 +202,8 @@ pub(crate) enum Verdict {
 /// 3. If the attempts had a ClientRequestToken, the refusal of the write proves that DynamoDB
 ///    applied no attempt before the refusal. If the item can never return to the state that the
 ///    write requires, the outcome is a conflict, because DynamoDB will refuse all delayed
-///    duplicates. If the item can return to the required state, the outcome of the write is
-///    unknown.
+///    duplicates. If the item can return to the state that the write requires, the outcome is
+///    unknown, because DynamoDB may still apply a delayed duplicate.
 /// 4. If the attempts had no ClientRequestToken, [`by_ids`] decides from the write ids in the item
 ///    whether DynamoDB has applied an attempt.
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {
@@ -255,8 +256,8 @@ fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
 /// Returns `true` if the item still contains the ids of all writes since the caller's read. Each
 /// write adds its id at the front of `_writes`, and removes old ids only at the back. If `_writes`
 /// still contains the newest id that the read returned, `_writes` also contains all later ids.
-/// Returns `false` if the read found no ids, because no stored id shows which writes came after the
-/// read.
+/// Returns `false` if the caller's read found no write ids, because no stored id then shows which
+/// writes came after the read.
 fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
     read.ids().next().is_some_and(|newest| now.ids().any(|held| held == newest))
 }

@@ -3,7 +3,7 @@
 //! | bytes of `_writes` | content |
 //! |---|---|
 //! | 8 | the incarnation: a random id that distinguishes the item from earlier items with the same key |
-//! | 4 or 0 | the time of the last write without a token of the caller, in seconds since the epoch, if `_writes` contains a time |
+//! | 4 or 0 | the time of the last write without an idempotency token of the caller, in seconds since the epoch, if `_writes` contains a time |
 //! | 8 each | the ids of the last writes, newest first |
 
 use std::iter;
@@ -18,8 +18,8 @@ const TIME_LEN: usize = 4;
 /// forgets a ClientRequestToken after ten minutes.
 const REST: u32 = 15 * 60;
 
-/// The bit of a stored write id that is set if the library derived the id from a token of the
-/// caller.
+/// The bit of a stored write id that is set if the library derived the id from an idempotency token
+/// of the caller.
 const OF_TOKEN: u8 = 1 << 7;
 
 /// The time during which a write may be repeated with the same write id and the same content.
@@ -27,7 +27,8 @@ const OF_TOKEN: u8 = 1 << 7;
 pub(crate) enum Repeats {
     /// Only the call that sends the write repeats the write.
     InThisCall,
-    /// A program that passes its own token to the write can repeat the write at any time.
+    /// A program that passes its own idempotency token to the write can repeat the write at any
+    /// time.
     Ever,
 }
 
@@ -59,8 +60,8 @@ impl WriteId {
         Self { bytes: rng.u64(..).to_be_bytes(), repeats: Repeats::InThisCall }
     }
 
-    /// The seed of the generator `rng` must be the caller's token, so that each call with the token
-    /// has the same write id.
+    /// The seed of the generator `rng` must be the caller's idempotency token, so that each call
+    /// with the token has the same write id.
     pub(crate) fn of_token(rng: &mut fastrand::Rng) -> Self {
         Self { repeats: Repeats::Ever, ..Self::draw(rng) }
     }
@@ -145,19 +146,20 @@ impl Ring {
         self.0[..ID_LEN].copy_from_slice(&incarnation.0);
     }
 
-    /// Returns the time in `_writes`, in seconds since the epoch. A write with a token of the
-    /// caller does not change the stored time.
+    /// Returns the time in `_writes`, in seconds since the epoch. A write with an idempotency token
+    /// of the caller does not change the stored time.
     pub(super) fn time(&self) -> Option<u32> {
         self.0[ID_LEN..self.head_len()].first_chunk().map(|time| u32::from_be_bytes(*time))
     }
 
     /// Adds a write id at the front, and removes the oldest ids if more than `keep` ids would
     /// remain. `at` is the time of the write in epoch milliseconds. If the last write is older than
-    /// `REST` seconds, and no stored id belongs to a write with a token of the caller, `push` keeps
-    /// only the newest stored id.
+    /// `REST` seconds, and no stored id belongs to a write with an idempotency token of the caller,
+    /// `push` keeps only the newest stored id.
     ///
-    /// For a write with a token of the caller, `push` keeps the stored time, and ignores the age of
-    /// the stored ids. A later call with the same token must send the same request.
+    /// For a write with an idempotency token of the caller, `push` keeps the stored time, and
+    /// ignores the age of the stored ids, because a later call with the same token must send the
+    /// same request.
     pub(crate) fn push(&self, id: WriteId, at: u64, keep: u8) -> Self {
         let now = u32::try_from(at / 1000).unwrap_or(u32::MAX);
         let (time, kept) = match id.repeats {
@@ -172,9 +174,9 @@ impl Ring {
         Self::of(self.incarnation(), time, iter::once(id.stored()).chain(kept))
     }
 
-    /// Returns `true` if the next write may remove old write ids. Returns `false` if `_writes`
-    /// contains the id of a write with a token of the caller, because the caller can repeat this
-    /// write at any time.
+    /// Returns `true` if the next write may remove old write ids. Returns `false` while `_writes`
+    /// contains the id of a write with an idempotency token of the caller, because a repetition of
+    /// this write, which is possible at any time, needs the id.
     fn has_rested(&self, now: u32) -> bool {
         // A stored time in the future comes from a wrong clock, and counts as recent.
         self.time().is_some_and(|time| now.saturating_sub(time) > REST) && !self.ids().any(StoredId::is_of_token)
@@ -202,8 +204,8 @@ debug_fields!(Ring, self => { ids: self.ids().len() });
 pub(super) mod tests {
     use super::*;
 
-    /// Returns a write id for a test. If `n` is 0x80 or more, `id` returns the id of a write with a
-    /// token of the caller.
+    /// Returns a write id for a test. If `n` is 0x80 or more, `id` returns the id of a write with
+    /// an idempotency token of the caller.
     pub(in super::super) fn id(n: u8) -> WriteId {
         let repeats = if n & OF_TOKEN == 0 { Repeats::InThisCall } else { Repeats::Ever };
         WriteId { bytes: [n; ID_LEN], repeats }

@@ -45,7 +45,7 @@ struct WriteSize {
     operation: usize,
 }
 
-/// The operations of a transaction on one item. The transaction gets one write of the item, and a
+/// The operations on one item in a transaction. The transaction gets one write of the item, and a
 /// second write if the lease of the item is in a separate row.
 struct ItemOperations<'o> {
     operations: &'o [Operation],
@@ -160,8 +160,9 @@ impl<'o> ItemOperations<'o> {
         self.indexes.iter().find_map(|&index| self.operations[index].guarded())
     }
 
-    /// Returns the condition and the changes of the lease attributes for the write. A guard in the
-    /// transaction makes the write a write of the lease holder.
+    /// Returns the condition and the changes of the lease attributes for the write. If the
+    /// transaction contains a guard of the item's lease, the write counts as a write of the lease
+    /// holder.
     fn clause(&self, intent: &dyn OwnedIntent, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self.guarded() {
             Some(holder) => LeaseClause::Holder(holder.clone()),

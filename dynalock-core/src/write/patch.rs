@@ -37,15 +37,14 @@ pub(crate) struct PatchIntent<T> {
     pub(crate) key: Key,
     pub(crate) content: SharedPatch<T>,
     pub(crate) policy: LeasePolicy,
-    /// The time of the patch, in epoch milliseconds, for all attempts.
+    /// The time of the patch in epoch milliseconds, the same for all attempts of the patch.
     pub(crate) at: u64,
     pub(crate) expiry: ItemExpiry,
     pub(crate) seen: SeenItem,
 }
 
-/// The properties of the stored item that change the update expression of the patch. The library
-/// learns the properties from a read of the item, or from the item that DynamoDB returns with a
-/// refusal.
+/// The properties of the stored item that change the update expression of the patch, learned from a
+/// read of the item, or from the item that DynamoDB returns with a refusal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SeenItem {
     /// The indexes of the patch's changes whose attributes are null in the stored item.
@@ -186,9 +185,8 @@ impl<T: Versioned> PatchIntent<T> {
     }
 }
 
-/// Returns the condition that the item does not contain the write id of the patch. With the
-/// condition, DynamoDB refuses a duplicate of the patch, until later patches have removed the write
-/// id from the item.
+/// Returns the condition that the item does not contain the write id of the patch, so that DynamoDB
+/// refuses a duplicate of the patch until later patches have removed the write id from the item.
 fn absent_from_register(stamp: WriteStamp, to: &mut Placeholders) -> String {
     let id = to.value(stamp.id.to_attribute());
     let mut terms = Joined::new("", " AND ");

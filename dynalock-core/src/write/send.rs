@@ -45,8 +45,8 @@ pub(crate) enum Proof {
     /// The item has no write ids, but its lease attributes show that the write has released the
     /// lease.
     Release,
-    /// The write is a delete, and the item is absent. The evidence is uncertain, because another
-    /// caller may have deleted the item.
+    /// The write is a delete, and the item is absent. The absence is uncertain evidence of the
+    /// delete, because another caller may have deleted the item.
     Absence,
 }
 

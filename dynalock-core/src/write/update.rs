@@ -10,8 +10,9 @@ use crate::{
 
 /// Returns an update expression that writes the changes, the next version and the next write ids.
 /// The expression also removes the serde aliases of each changed attribute. If an item contained
-/// both an attribute and its alias, serde would report a duplicate field. If only the alias
-/// remained, serde would read the alias in place of a removed attribute.
+/// both an attribute and its alias, serde would report a duplicate field. If an item still
+/// contained the alias of a removed attribute, serde would read the alias in place of the
+/// attribute.
 pub(crate) fn update(
     model: &Model,
     changes: Changes,

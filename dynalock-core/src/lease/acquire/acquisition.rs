@@ -68,8 +68,8 @@ pub(crate) struct Acquired {
     pub(crate) row: Option<Item>,
 }
 
-/// The sender of the call's result. The method `closed` of the sender waits until the caller has
-/// dropped the future of the acquire call.
+/// The channel sender for the result of an acquire call. The method `closed` of this sender waits
+/// until the caller has dropped the future of the acquire call.
 pub(crate) type Caller = oneshot::Sender<Result<Vec<KeptGrant>>>;
 
 pub(crate) enum Stop {
@@ -287,8 +287,8 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// If another request of the same client receives the lock's row during the sleep, the method
-    /// returns the row at once.
+    /// If another request of the same client receives the lock's row before the end of `pause`,
+    /// `sleep_until_seen` returns the row at once.
     pub(crate) async fn sleep_until_seen(
         &mut self,
         pause: Duration,
@@ -351,8 +351,8 @@ impl<'a> Acquisition<'a> {
         Error::Exhausted { spent: self.spent(), last: Box::new(Error::Unavailable(last)) }
     }
 
-    /// A call that does not wait may enter only an empty queue, so the call gets [`Error::Locked`]
-    /// instead of `QueueFull`.
+    /// A call that does not wait may enter only an empty queue, so a full queue means that another
+    /// caller holds the lock, and `queue_full` returns [`Error::Locked`].
     fn queue_full(&self) -> Error {
         if self.is_single_attempt() {
             return self.locked();

@@ -7,8 +7,8 @@ use crate::{
 
 /// The observed holders of one lock, from which a waiter computes the pauses between its reads. The
 /// section "Waiting for a lock" of ARCHITECTURE.md describes the pauses. The longer the holder has
-/// the lock, the longer are the pauses, so the number of reads grows only with the logarithm of the
-/// holding time.
+/// the lock, the longer the waiter pauses between two reads, so the number of reads grows only with
+/// the logarithm of the holding time.
 #[derive(Debug, Default)]
 pub(crate) struct ObservedHolds {
     holder: Option<ObservedHolder>,
@@ -34,8 +34,8 @@ pub(crate) enum WaiterPlace {
 }
 
 impl ObservedHolds {
-    /// `epoch_millis` is the time of the read by the clock of this machine, and `ttl` is the ttl of
-    /// the waiter.
+    /// `epoch_millis` is the time `now` in epoch milliseconds by the clock of this machine, and
+    /// `ttl` is the ttl of the waiter.
     pub(crate) fn observe(&mut self, record: &LockRecord, now: Instant, epoch_millis: u64, ttl: Duration) {
         let Some(observation) = record.observation() else { return };
         // Another program may write a row with a holder but without a fence.
@@ -76,7 +76,7 @@ impl ObservedHolds {
         around(self.pause(place, now, round_trip).end.max(self.mean.unwrap_or_default()).saturating_mul(4))
     }
 
-    /// The last time at which the lock was free counts as the start of the next grant.
+    /// The time at which the waiter last saw a free lock counts as the start of the next grant.
     pub(crate) fn observe_free(&mut self, now: Instant) {
         let Some(before) = self.holder.take() else { return };
         if before.observation.is_some() {

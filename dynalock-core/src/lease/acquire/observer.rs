@@ -17,8 +17,8 @@ pub(crate) struct ExpiryObserver {
     unit: TimeUnit,
     rng: fastrand::Rng,
     observed: Option<Observed>,
-    /// `true` if the last read showed no holder. An eventually consistent read may be outdated, so
-    /// `observed` still contains the last holder.
+    /// `true` if the last read showed no holder. After a read that shows no holder, `observed`
+    /// keeps the last holder, because an eventually consistent read may be outdated.
     seems_free: bool,
     /// The number of attempts, since the last change of the lease, that were sent because the lease
     /// seemed to have ended.

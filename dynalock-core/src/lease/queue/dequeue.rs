@@ -110,8 +110,8 @@ pub(crate) async fn evict(
     dequeue(row, attempts, &DequeueReason::Expired(head.clone()), record.waiters(), options).await
 }
 
-/// Removes an empty queue from the row. After a failed removal, callers can still enter the empty
-/// queue.
+/// Removes an empty queue from the row. If the removal of an empty queue fails, callers can still
+/// enter the queue.
 pub(crate) async fn sweep(row: &Row, over: &Arc<Connection>, fence: u64, duplicate: Duplicate) {
     let mut attempts = Attempts::new(over, Limits::of_one_request()).with_purpose(Purpose::Poll);
     if let Err(error) = attempts.write(|| row.sweep(fence, duplicate)).await {

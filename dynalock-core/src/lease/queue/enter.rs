@@ -26,7 +26,8 @@ use crate::{
 pub(crate) struct QueueLimits {
     /// The maximum number of entries in each queue, including the head of the queue.
     pub(crate) most: usize,
-    /// The limits of the transaction that adds the call's entry to several queues.
+    /// The deadline and the other limits of the transaction that adds the call's entry to several
+    /// queues.
     pub(crate) transaction: Limits,
 }
 

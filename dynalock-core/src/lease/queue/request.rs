@@ -106,8 +106,8 @@ impl Row {
         row
     }
 
-    /// Removes an entry behind the head of the queue. A removal of the head must also raise the
-    /// fence, and `abandon` does not raise the fence.
+    /// Removes an entry behind the head of the queue. `abandon` must not remove the head, because a
+    /// removal of the head must also raise the fence.
     pub(crate) fn abandon(&self, entry: &str, place: usize) -> Write {
         let to = &mut Placeholders::default();
         let queue = to.name(self.layout.queue);

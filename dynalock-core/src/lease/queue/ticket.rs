@@ -33,8 +33,8 @@ pub(super) struct Ticket<'a> {
 }
 
 enum Place {
-    /// The call's entry waits in the queue. The field is the lowest number of entries before the
-    /// call's entry that a read has shown.
+    /// The call's entry waits in the queue. The field is the smallest number of entries that any
+    /// read has shown before the call's entry.
     Waiting(usize),
     /// The call's entry is the head of the queue.
     Head { row: Option<Item>, record: Box<LockRecord> },

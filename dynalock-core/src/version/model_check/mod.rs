@@ -82,7 +82,7 @@ enum Start {
 /// repeated write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sending {
-    /// Only a write with a token of the caller has a ClientRequestToken.
+    /// Only a write with an idempotency token of the caller has a ClientRequestToken.
     Plain,
     /// All writes have a ClientRequestToken.
     Once,

@@ -35,7 +35,7 @@ pub(crate) struct IntentOf<T> {
     /// The caller's condition on a single write, always `None` in a
     /// [`Transaction`](crate::Transaction).
     pub(crate) condition: Option<Arc<Condition<T>>>,
-    /// The time of the write, in epoch milliseconds, for all attempts.
+    /// The time of the write in epoch milliseconds, the same for all attempts of the write.
     pub(crate) at: u64,
     pub(crate) expiry: ItemExpiry,
 }

@@ -81,8 +81,8 @@ impl Target<'_> {
 pub(crate) trait OwnedIntent: Intent {
     fn state(&self) -> Option<&State>;
 
-    /// Changes the write, so that its next attempt fits the stored item. For example, the next
-    /// attempt of a create replaces an expired item.
+    /// Changes the write, so that its next attempt fits the stored item: for example, the next
+    /// attempt of a create then replaces an expired item.
     fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error>;
 
     /// Returns the result of the write: a `Stored<T>`, or `()` for a delete or a patch. `next` is

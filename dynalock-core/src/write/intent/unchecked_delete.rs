@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// A delete of an item in any state. The only condition is the condition of the caller.
+/// A delete of an item in any state. The caller's condition is the only condition of the delete.
 pub(crate) struct UncheckedDelete<T> {
     pub(crate) item_ref: ItemRef,
     pub(crate) condition: Option<Arc<Condition<T>>>,
