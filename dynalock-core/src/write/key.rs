@@ -31,7 +31,8 @@ pub(crate) fn lease_row_key(model: &Model, table: &Arc<str>, key: &Key) -> Resul
     Ok(key_item(model, &key))
 }
 
-/// Returns an error if DynamoDB would refuse the key.
+/// Returns an error if DynamoDB would refuse the key, or the key of the separate lease row of the
+/// item.
 pub(crate) fn checked_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
     for ((attribute, value), max_bytes) in model.key_attributes().zip(key.values()).zip(MAX_BYTES) {
         if let Some(reason) = attribute.refusal_of(value, max_bytes) {
