@@ -143,15 +143,15 @@ impl VersionField for u64 {
 }
 
 /// A type that a field with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]` may have. The
-/// library sets a `created_at` or `updated_at` field to the time in the stored item.
+/// library sets a `created_at` field to the creation time of the item, and an `updated_at` field to
+/// the time of the last write of the item.
 #[diagnostic::on_unimplemented(
     message = "a time that the library keeps is a `u64` or an `i64`, or an `Option` of one, not `{Self}`",
     label = "must be `u64` or `i64`, or an `Option` of one"
 )]
 pub trait KeptTimeField {
-    /// Sets the field with `created_at` or `updated_at` to the time in the stored item. If the
-    /// stored item contains no time, the field becomes `None`, or zero if the type of the field is
-    /// not an `Option`.
+    /// Sets the field to `time`. If `time` is `None`, the field becomes `None`, or zero if the type
+    /// of the field is not an `Option`.
     fn mirror(&mut self, time: Option<i64>);
 }
 

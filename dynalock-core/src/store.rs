@@ -4,7 +4,8 @@
 //! # Replacements
 //!
 //! A program can implement [`Store`] without DynamoDB, for example by a map in memory for a test.
-//! The table lists the functions by which a `Store` without DynamoDB makes its values and errors:
+//! The following table lists the functions by which a `Store` without DynamoDB makes its values and
+//! errors:
 //!
 //! | needed | made by |
 //! |---|---|

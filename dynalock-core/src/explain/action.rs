@@ -34,7 +34,8 @@ pub struct ExplainedAction {
     update: Option<ExplainedExpression>,
     filter: Option<ExplainedExpression>,
     projection: Option<ExplainedExpression>,
-    /// Short texts for the output, for example `strongly consistent` or `lease row`.
+    /// Short texts that the printed action contains, for example `strongly consistent` or `lease
+    /// row`.
     settings: Vec<String>,
     rate: UnitRate,
 }

@@ -44,8 +44,8 @@ use crate::cost::Units;
 /// - An explanation does not contain requests that a call sends only after a lost reply, a
 ///   throttled request or a conflict. An explanation does not contain the additional requests that
 ///   an expired item, an expired lease or an unprocessed part of a batch causes.
-/// - An explanation of a query or scan contains only the first page. An explanation does not
-///   contain the reads of items whose keys a query finds in an index.
+/// - An explanation of a query or scan contains only the request for the first page. An explanation
+///   does not contain the reads of items whose keys a query finds in an index.
 /// - The method `explain` leaves out a write that depends on an item that the call reads first. If
 ///   an explanation leaves out a write, [`is_complete`](Self::is_complete) returns `false`.
 ///

@@ -51,7 +51,8 @@ impl fmt::Display for ItemText<'_> {
     }
 }
 
-/// The iteration order of a `HashMap` is different in each process.
+/// The iteration order of a `HashMap` is different in each process, so `sorted` sorts the
+/// attributes by name.
 fn sorted(item: &Item) -> Vec<(&String, &AttributeValue)> {
     let mut entries: Vec<_> = item.iter().collect();
     entries.sort_unstable_by_key(|(name, _)| *name);

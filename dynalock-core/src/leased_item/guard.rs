@@ -117,11 +117,13 @@ impl<T: Lockable> LeaseGuard<T> {
     /// each request. A system that receives the fence can refuse a request whose fence is lower
     /// than the highest fence that the system has received.
     ///
-    /// The first fence of an item is derived from the time of the first lease request. If the
-    /// caller's clock is behind other clocks, a new item can have lower fences than a deleted item
-    /// with the same key. A delayed lease request for a deleted item can lower the fences of a new
-    /// item with the same key. With [`#[lockable(separate)]`](crate::Lockable), the lease row
-    /// survives the delete of the item, so the fences of one key always grow.
+    /// The first fence of an item comes from the caller's clock at the time of the first lease
+    /// request. If the clock of the caller that leases a new item first is behind other clocks, the
+    /// new item can have lower fences than a deleted item with the same key. If a delayed lease
+    /// request for a deleted item arrives after the create of a new item with the same key, the
+    /// first fence of the new item can be lower than the fences of the deleted item. With
+    /// [`#[lockable(separate)]`](crate::Lockable), the lease row survives the delete of the item,
+    /// so the fences of one key always grow.
     ///
     /// # Examples
     ///
@@ -242,8 +244,8 @@ impl<T: Lockable> LeaseGuard<T> {
     /// # Errors
     ///
     /// - [`Error::Lost`]: the lease is lost.
-    /// - [`Error::Corrupt`]: another program wrote a heartbeat number (`_beat`) that no heartbeat
-    ///   can exceed.
+    /// - [`Error::Corrupt`]: a program that does not use dynalock wrote a heartbeat number
+    ///   (`_beat`) that no heartbeat can exceed.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
@@ -314,9 +316,9 @@ impl<T: Lockable> LeaseGuard<T> {
         held_grant::run(self.guard.grant.lost(), work).await
     }
 
-    /// Changes the value of the leased item, and writes the changed attributes. The condition of
-    /// the write requires that the guard holds the lease. The write of `update` also renews the
-    /// lease. If `update` fails, the value in the guard does not contain the changes of the
+    /// Changes the value of the leased item, and writes the changed attributes. DynamoDB applies
+    /// the write of `update` only if the guard holds the lease. The write of `update` also renews
+    /// the lease. If `update` fails, the value in the guard does not contain the changes of the
     /// closure.
     ///
     /// If a caller that ignores leases has written the item, `update` runs the closure again on the
@@ -389,8 +391,8 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Returns the requests that [`update`](Self::update) would send, with the condition that the
-    /// guard holds the lease. The closure runs on a copy of the value. `explain_update` sends no
-    /// request, and the value in the guard stays unchanged.
+    /// guard holds the lease. `explain_update` runs the closure `change` on a copy of the value,
+    /// and sends no request. The value in the guard stays unchanged.
     ///
     /// # Examples
     ///

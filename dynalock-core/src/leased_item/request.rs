@@ -56,7 +56,7 @@ impl<T: Lockable> Repository<T> {
             /// # }
             /// ```
         },
-        /// The expiry rule applies to all writes and lease requests of the repository.
+        /// The expiry rule of leases applies to all writes and lease requests of the repository.
         expiry;
         /// `max_hold` applies to the leases that the repository acquires or
         /// [resumes](Repository::resume). By default, heartbeats renew a lease until the holder
@@ -78,12 +78,12 @@ impl<T> Repository<T> {
     /// request, or two requests if the type has [`separate`](Lockable) leases.
     ///
     /// By default, the lease is stored in the item, so a delete of the item also deletes the lease.
-    /// Time to live, [`delete_unchecked`](Repository::delete_unchecked) or another program may
-    /// delete a leased item. After the delete of a leased item, another caller may create and lease
-    /// a new item with the same key. The holder of a deleted item's lease notices the loss only
-    /// when the next heartbeat or write fails. DynamoDB refuses every write by the holder of a
-    /// deleted item's lease. With `#[lockable(separate)]`, the lease is in a separate row, so a
-    /// delete of the item does not change the lease.
+    /// Time to live, [`delete_unchecked`](Repository::delete_unchecked) or a program that does not
+    /// use dynalock may delete a leased item. After the delete of a leased item, another caller may
+    /// create and lease a new item with the same key. The holder of a deleted item's lease notices
+    /// the loss only when the next heartbeat or write fails. DynamoDB refuses every write by the
+    /// holder of a deleted item's lease. With `#[lockable(separate)]`, the lease is in a separate
+    /// row, so a delete of the item does not change the lease.
     ///
     /// # Examples
     ///
@@ -111,7 +111,7 @@ impl<T> Repository<T> {
     ///
     /// The caller may drop the future of `lock` at any time. If DynamoDB grants the lease to a
     /// dropped call, a task on the caller's runtime releases the lease. If the caller's runtime has
-    /// ended, the lease expires after its ttl.
+    /// ended, no task releases the lease of a dropped call, and the lease expires after its ttl.
     pub fn lock(&self, key: impl IntoKey<T>) -> LeaseRequest<T>
     where
         T: Lockable,
@@ -181,8 +181,8 @@ impl<T> Repository<T> {
     }
 
     /// Resumes a lease that was [detached](LeaseGuard::detach). `resume` reads the item, and renews
-    /// the lease by one heartbeat. `resume` succeeds even if the lease has ended, unless another
-    /// caller has acquired or removed the lease. The token contains the ttl of the lease. The
+    /// the lease by one heartbeat. `resume` succeeds even if the lease has expired, unless another
+    /// caller has acquired or removed the lease. A `LockToken` contains the ttl of the lease. The
     /// repository sets the [`heartbeat`](Self::heartbeat) and the [`max_hold`](Self::max_hold) of
     /// the resumed lease.
     ///
@@ -211,8 +211,8 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `resume` at any time. A dropped call does not release the
-    /// lease, so a program can resume the lease with the same token while the lease lasts.
+    /// The caller may drop the future of `resume` at any time. A dropped `resume` does not release
+    /// the lease, so a program can resume the lease with the same token while the lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LeaseGuard<T>>
     where
         T: Lockable,
@@ -289,8 +289,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         /// [`heartbeat`](Repository::heartbeat) of the repository.
         heartbeat;
         /// [`Locks::refresh`](crate::Locks::refresh) describes the default intervals between two
-        /// reads. A read by a waiter costs more for a large item than for a small item, unless the
-        /// type has [`separate`](Lockable) leases.
+        /// reads by a waiter. A read by a waiter costs more for a large item than for a small item,
+        /// unless the type has [`separate`](Lockable) leases.
         refresh;
         /// The default deadline is the deadline of the repository.
         deadline;

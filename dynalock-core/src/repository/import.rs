@@ -200,7 +200,7 @@ impl<T: Versioned> ImportCall<T> {
     }
 }
 
-/// A reply with an item that was not in the request counts as an unreadable reply.
+/// Returns an error if the reply contains an unprocessed item that was not in the request.
 fn unprocessed<T: Versioned>(left: &[Item], sent: &[Sent<T>]) -> Result<Vec<Key>, Failure> {
     const UNKNOWN: &str = "an unprocessed item was not in the request";
     let is_sent = |key: &Key| sent.iter().any(|sent| sent.open.intent.key() == *key);

@@ -57,9 +57,9 @@ use crate::{
 /// Reads and writes the items of type `T` in one table.
 ///
 /// The derived function `T::repository(&client)` makes a repository. A repository is cheap to
-/// clone, and clones share the retry budget and the measured round trip. The construction of a
-/// repository takes as long as a few requests on a local network, so a program should make one
-/// repository and clone it.
+/// clone, and clones share the retry budget and the measured round trip. Each call of
+/// [`Repository::new`] makes a new SDK client, so a program should make one repository and clone
+/// it.
 ///
 /// A repository uses the HTTP client, the endpoint, the credentials and the interceptors of the SDK
 /// client that the caller passed to [`Repository::new`]. The repository disables the retries of the
@@ -203,11 +203,11 @@ impl<T> Repository<T> {
         /// transaction or a [`transact`](crate::transact) call, which have their own settings for a
         /// budget.
         budget;
-        /// The default timeout of the first attempt is 1 second.
+        /// The default timeout of the first attempt of a request is 1 second.
         attempt_timeout;
         /// The pace applies to `update_with`, `try_update_with` and `upsert_with`. The default pace
-        /// is [`Pace::Balanced`](crate::Pace::Balanced). A caller can set another pace for a single
-        /// call.
+        /// is [`Pace::Balanced`](crate::Pace::Balanced). A caller can set another
+        /// [pace](crate::Pace) for a single call.
         pace;
     }
 
@@ -215,7 +215,7 @@ impl<T> Repository<T> {
     /// costs of all calls of the repository, and [`Error::cost`] returns the cost of a failed call.
     /// The meter shows the costs for each [cause](crate::cost#causes).
     ///
-    /// The meter includes the requests for the leases of the items. A transaction or a
+    /// The meter includes the costs of lease requests, heartbeats and releases. A transaction or a
     /// [`transact`](crate::transact) call is metered if it uses at least one metered repository. A
     /// transaction adds the costs for each table to the meter of the table's repository. If a
     /// transaction uses two metered repositories of the same table, the transaction adds the costs
@@ -376,9 +376,9 @@ impl<T> Repository<T> {
         self.request(VerifyTable(()))
     }
 
-    /// Returns the item with the given key, or `None` if the key has no item. The read is strongly
-    /// consistent, unless the caller sets
-    /// [`eventually_consistent`](Request::eventually_consistent). The read treats an
+    /// Returns the item with the given key, or `None` if the key has no item. The read of `get` is
+    /// strongly consistent, unless the caller sets
+    /// [`eventually_consistent`](Request::eventually_consistent). `get` treats an
     /// [expired](Repository#expired-items) item as absent.
     ///
     /// # Examples

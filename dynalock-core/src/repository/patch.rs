@@ -75,7 +75,7 @@ impl<T: Versioned> Repository<T> {
     /// a ClientRequestToken. A transaction consumes twice the write units of an UpdateItem. The
     /// call can repeat the transaction safely, because DynamoDB does not apply a second transaction
     /// with a token that DynamoDB still remembers. If a reply is lost and DynamoDB refuses the
-    /// repeated transaction, the error is still [`Error::Indeterminate`].
+    /// repeated transaction, the call returns [`Error::Indeterminate`].
     ///
     /// # Errors
     ///
@@ -100,9 +100,9 @@ impl<T: Versioned> Repository<T> {
     ///   after a patch with `exactly_once` fails or finds no item, the call returns
     ///   `Indeterminate`.
     /// - [`Error::Decode`] or [`Error::Corrupt`]: the patch was applied, but the item cannot be
-    ///   decoded into a `T`, because another program stored a value that `T` cannot read. For
-    ///   example, if another program has stored 2.5 in an attribute for whole numbers, an `add` of
-    ///   1 changes 2.5 into 3.5.
+    ///   decoded into a `T`, because a program that does not use dynalock stored a value that `T`
+    ///   cannot read. For example, if an attribute of a whole-number field contains 2.5, an `add`
+    ///   of 1 succeeds, but `T` cannot read the new value 3.5.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety

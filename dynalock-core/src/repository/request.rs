@@ -107,15 +107,13 @@ impl<T, K: Checked> Request<T, K> {
     /// minutes have the same ClientRequestToken, DynamoDB applies only one of them. With
     /// `exactly_once`, a write consumes twice the usual write units.
     ///
-    /// With `exactly_once`, a call still returns
-    /// [`Error::Indeterminate`](crate::Error::Indeterminate) in two cases:
-    ///
-    /// - The call received no reply from DynamoDB to any attempt.
-    /// - A reply was lost, and DynamoDB refused the next attempt for one of three temporary
-    ///   reasons: the key of a create has an item, another caller holds a lease on the item, or the
-    ///   item has no attribute `_writes`. For example, after a lease of another caller has ended,
-    ///   DynamoDB may apply a delayed duplicate of an attempt that DynamoDB refused because of the
-    ///   lease.
+    /// A call with `exactly_once` returns [`Error::Indeterminate`](crate::Error::Indeterminate) if
+    /// the call received no reply from DynamoDB to any attempt. A call with `exactly_once` also
+    /// returns `Indeterminate` if a reply was lost, and DynamoDB refused the next attempt for one
+    /// of three temporary reasons: the key of a create has an item, another caller holds a lease on
+    /// the item, or the item has no attribute `_writes`. If DynamoDB refuses an attempt because of
+    /// a lease, DynamoDB may still apply a delayed duplicate of the attempt after the end of the
+    /// lease.
     ///
     /// # Examples
     ///
@@ -189,8 +187,8 @@ impl<T, K: Explain<T>> Request<T, K> {
     /// the items. For any other call, `explain` returns a `Result` with an
     /// [`Explained`](crate::request::Explained).
     ///
-    /// The table lists the calls that send a read in addition to a write, and the requests that
-    /// `explain` returns for each of these calls:
+    /// The following table lists the calls that send a read in addition to a write, and the
+    /// requests that `explain` returns for each of these calls:
     ///
     /// | call | result |
     /// |---|---|

@@ -48,8 +48,7 @@ pub(super) enum NextRun {
 
 pub(super) struct ExpectedState {
     version: u64,
-    /// The state of the item when the caller read the item, or `None` if the caller added no
-    /// condition to the write.
+    /// `state` is `None` if the caller added no condition to the write.
     state: Option<State>,
 }
 

@@ -44,7 +44,7 @@ pub struct Delete<T> {
     pub(super) stored: Stored<T>,
 }
 
-/// The kind of a call that deletes an item in any state, for
+/// The kind of a call that deletes an item, whatever the item contains, for
 /// [`Repository::delete_unchecked`](super::Repository::delete_unchecked).
 #[derive(Debug)]
 pub struct DeleteUnchecked {

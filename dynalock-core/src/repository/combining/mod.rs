@@ -47,13 +47,14 @@ use crate::{
 ///   value, so a run that fails leaves the value unchanged.
 /// - If a closure returns an error or panics, the write of the batch does not contain the closure's
 ///   change. An error or a panic of one closure does not affect the other calls of the batch. After
-///   a panic, the worker does not run the closure again.
+///   a closure has panicked, the worker never runs the closure again.
 /// - If a closure returns an error or changes nothing, the caller that passed the closure receives
 ///   the result only after the write of the batch. A batch ends without a write only if the worker
 ///   has read the item since the last call of the batch entered the queue. If a batch has nothing
 ///   to write, and one of its calls entered the queue after the worker had read the item, the
-///   worker reads the item again and repeats all closures. A caller never receives an error that
-///   its closure returned because of changes that DynamoDB did not store.
+///   worker reads the item again and repeats all closures. If a closure returns an error because of
+///   the changes of other calls in the batch, the caller receives the error only after DynamoDB has
+///   stored these changes.
 /// - The worker applies a patch to the copy of the item in memory, by the same rules as DynamoDB.
 ///   The worker stores a patched value in the form in which serde writes the value. For example, if
 ///   serde writes `None` as a null, a `remove` of an `Option` stores a null.
@@ -76,11 +77,12 @@ use crate::{
 /// The settings [`attempts`](crate::Repository::attempts) and
 /// [`attempt_timeout`](crate::Repository::attempt_timeout) of the repository apply to each batch.
 /// The [`pace`](crate::Repository::pace) of the repository applies to each batch. If the program
-/// has set no pace, a batch uses [`Pace::Latency`], because all calls of a batch share the cost of
-/// a refused write. After a conflict, the worker may repeat the write of a batch several times
-/// without a sleep. After a batch whose write was refused, the worker pauses for four round trips,
-/// but at most 100 milliseconds. The pause before the next batch gives other processes time to
-/// write the item, and lets more calls join the batch.
+/// has set no pace, a batch uses [`Pace::Latency`]. `Latency` causes more refused writes than the
+/// other paces, but all calls of a batch share the cost of a refused write. After a conflict, the
+/// worker may repeat the write of a batch several times without a sleep. After a batch whose write
+/// was refused, the worker pauses for four round trips, but at most 100 milliseconds. The pause
+/// before the next batch gives other processes time to write the item, and lets more calls join the
+/// batch.
 ///
 /// While another caller holds a lease on an item, combined calls on the item fail with
 /// [`Error::Locked`], like calls of `update_with`.

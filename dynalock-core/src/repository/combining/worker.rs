@@ -29,9 +29,9 @@ pub(super) struct Worker<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WorkerState {
     Working,
-    /// The worker pauses after a batch whose write DynamoDB refused. During the pause, a new call on
-    /// the key starts another worker in the runtime of the new call, because the runtime of the
-    /// pausing worker may stand still.
+    /// The worker pauses after a batch whose write DynamoDB refused. While the worker pauses, a new
+    /// call on the key starts another worker in the runtime of the new caller, because the runtime
+    /// of the pausing worker may stand still.
     Pausing,
     /// The worker has removed its empty queue, or another worker has taken the queue over.
     Done,
@@ -287,8 +287,8 @@ impl<T> Drop for Worker<T> {
 
 impl<T> Batch<T> {
     /// Marks each call as in flight, and then removes the calls whose callers have stopped waiting.
-    /// If `freeze` removed the calls first, a caller that stops waiting before the mark of its call
-    /// would be told that its change was not written, although the write contains the change.
+    /// The removal follows the marks, so that the write does not contain the change of a caller
+    /// that stops waiting before the mark of its call.
     fn freeze(&mut self, attempts: u32) {
         for call in &self.calls {
             call.freeze(attempts);
