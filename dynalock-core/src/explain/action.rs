@@ -52,7 +52,7 @@ enum UnitRate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Row {
     Item,
-    /// A separate lease row, which is always smaller than a kilobyte.
+    /// A separate lease row, whose size counts as one kilobyte.
     Lease,
 }
 

@@ -31,7 +31,7 @@ use crate::{
 /// lease. Each write of the guard renews the lease, and heartbeats renew the lease between writes.
 /// [`release`](Self::release), [`commit`](Self::commit) and [`delete`](Self::delete) release the
 /// lease and wait for DynamoDB's answer. A drop of the guard releases the lease in the background.
-/// If the release in the background fails, the lease expires.
+/// If the release in the background fails, the lease expires after its ttl.
 ///
 /// Keep the guard in a variable, because a drop of the guard ends the lease.
 /// `let _ = items.lock("a").await?` drops the guard at once, and `let _guard = ..` keeps the guard.
@@ -354,8 +354,8 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Changes the value of the leased item like [`update`](Self::update), with a closure that may
-    /// return an error. If the closure returns an error, the guard writes nothing, and the value in
-    /// the guard does not contain the changes of the closure.
+    /// return an error. If the closure `change` returns an error, the guard writes nothing, and the
+    /// value in the guard does not contain the changes of `change`.
     ///
     /// # Examples
     ///
@@ -374,7 +374,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Errors
     ///
-    /// - The error that the closure returned.
+    /// - The error that the closure `change` returned.
     /// - The errors of [`update`](Self::update), converted into `E` by `From`.
     ///
     /// # Cancel safety
@@ -478,8 +478,8 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Changes the value of the leased item and releases the lease like [`commit`](Self::commit),
-    /// with a closure that may return an error. If the closure returns an error, the guard writes
-    /// nothing, and a background task releases the lease.
+    /// with a closure that may return an error. If the closure `change` returns an error, the guard
+    /// writes nothing, and a background task releases the lease.
     ///
     /// # Examples
     ///
@@ -497,7 +497,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Errors
     ///
-    /// - The error that the closure returned.
+    /// - The error that the closure `change` returned.
     /// - The errors of [`commit`](Self::commit), converted into `E` by `From`.
     ///
     /// # Cancel safety

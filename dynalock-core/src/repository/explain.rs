@@ -100,11 +100,11 @@ where
     O: NoValue,
 {
     /// Returns the requests that the call would send if its read returned `stored`. `explain_on`
-    /// runs the closure on a clone of `stored`. The returned `Explained` contains the read of the
-    /// item, and the write of the closure's changes. `explain_on` sends no request.
+    /// runs the closure of the call on a clone of `stored`. The returned `Explained` contains the
+    /// read of the item, and the write of the closure's changes. `explain_on` sends no request.
     ///
-    /// If the closure changes nothing, the returned `Explained` contains no write. If `stored`
-    /// comes from [`Stored::assume`], or if the update expression would be too long, the
+    /// If the closure of the call changes nothing, the returned `Explained` contains no write. If
+    /// `stored` comes from [`Stored::assume`], or if the update expression would be too long, the
     /// `Explained` contains no write, and is not [complete](Explained::is_complete). The library
     /// cannot compute a write that depends on attributes missing from `stored`.
     ///

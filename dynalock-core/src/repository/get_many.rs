@@ -115,7 +115,8 @@ impl<T> Request<T, GetMany> {
 }
 
 impl<T: Versioned> Request<T, GetMany> {
-    /// DynamoDB refuses a BatchGetItem that names a key twice.
+    /// DynamoDB refuses a BatchGetItem that names a key twice, so `different_keys` returns each key
+    /// once.
     pub(super) fn different_keys(&self) -> Result<Vec<Item>> {
         let mut seen = HashSet::new();
         let different = self.kind.keys.iter().filter(|key| seen.insert(*key));

@@ -691,7 +691,8 @@ impl<T> Repository<T> {
     }
 
     /// Changes the item like [`update_with`](Self::update_with), with a closure that can return an
-    /// error. If the closure returns an error, the call ends immediately, and writes nothing.
+    /// error. If the closure `change` returns an error, the call ends immediately, and writes
+    /// nothing.
     ///
     /// # Examples
     ///

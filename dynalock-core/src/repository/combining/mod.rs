@@ -71,8 +71,8 @@ use crate::{
 ///
 /// If DynamoDB refuses the content of a batch, for example because the item would be larger than
 /// 400 KB, the worker writes the calls in smaller batches. A batch sends requests until the latest
-/// deadline of its calls, but each call ends at its own deadline. A queue accepts any number of
-/// waiting calls, so a queue needs more memory with each waiting call.
+/// deadline of its calls, but each call ends at its own deadline. A queue has no maximum length,
+/// and each waiting call needs memory.
 ///
 /// The settings [`attempts`](crate::Repository::attempts) and
 /// [`attempt_timeout`](crate::Repository::attempt_timeout) of the repository apply to each batch.
@@ -192,8 +192,8 @@ impl<T: Versioned + Clone> Combining<T> {
     }
 
     /// Changes the item by a closure that can return an error, like
-    /// [`Repository::try_update_with`]. If the closure returns an error, the write of the batch
-    /// does not contain the closure's change.
+    /// [`Repository::try_update_with`]. If the closure `change` returns an error, the write of the
+    /// batch does not contain the closure's change.
     ///
     /// # Examples
     ///
