@@ -20,8 +20,9 @@ pub(super) enum ChangeKind {
     Set(AttributeValue),
     SetIfAbsent(AttributeValue),
     Add(Box<Sum>, Presence),
-    /// `Extend` adds the elements in its second field at one end of a list. If the attribute is
-    /// missing, `Extend` adds the elements to the list in its third field.
+    /// `Extend` adds the elements in its second field at one end of the stored list. If the
+    /// attribute is missing, the stored list starts from the list in the third field. If the third
+    /// field is `None`, the attribute must exist.
     Extend(ListEnd, Vec<AttributeValue>, Option<Vec<AttributeValue>>),
     Insert(AttributeValue, Presence),
     Delete(AttributeValue),

@@ -26,10 +26,10 @@ pub enum Expiry {
     /// changed if a read shows another owner, another fence, another heartbeat number or another
     /// end of the lease. The library never compares the clocks of two machines under `Observed`. To
     /// take over a lease under `Observed`, a caller must wait for one ttl. Under `Observed`, all
-    /// users of a lock must set the same ttl. Under `Observed`, a call that writes an item never
-    /// finds out that a lease has ended, because the call does not wait for a whole ttl. Under
-    /// `Observed`, if the holder of an item's lease crashes, DynamoDB refuses the writes of other
-    /// callers until one caller has acquired and released the lease.
+    /// users of a lock must set the same ttl. A call that writes an item does not wait for a whole
+    /// ttl, so under `Observed` the call treats the lease of a crashed holder as held. DynamoDB
+    /// then refuses the writes of other callers until one caller has acquired and released the
+    /// lease.
     Observed,
 }
 

@@ -18,8 +18,8 @@ use crate::{
 pub(crate) enum Requirement {
     /// The stored item must be in exactly the given state.
     Unchanged(State),
-    /// The key must have an item that has not expired. The field contains the range of times to
-    /// live of expired items.
+    /// The key must have an item that has not expired. An item has expired if its time to live lies
+    /// in the given range of epoch seconds.
     Exists(ExpiredTimes),
     /// The key must have no item, or must still have the expired item with the state in `expired`.
     Absent { expired: Option<State> },

@@ -148,11 +148,11 @@ impl<F> UnitOfWork<'_, F> {
         budget;
         /// The default timeout of the first attempt is 1 second.
         attempt_timeout;
-        /// The default pace is [`Pace::Balanced`](crate::Pace::Balanced). A unit of work sleeps for
-        /// a multiple of the average time of one run of the closure and its commit, instead of the
-        /// multiple of a round trip that [`Pace`](crate::Pace) describes. The pace does not apply
-        /// to a sleep after DynamoDB has refused a request because of another running transaction
-        /// on the same item.
+        /// The default pace is [`Pace::Balanced`](crate::Pace::Balanced). Where
+        /// [`Pace`](crate::Pace) gives the length of a sleep in round trips, a unit of work counts
+        /// in runs: the average time of one run of the closure with its commit replaces the round
+        /// trip. The pace does not apply to a sleep after DynamoDB has refused a request because of
+        /// another running transaction on the same item.
         pace;
     }
 
