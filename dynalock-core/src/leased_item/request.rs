@@ -361,8 +361,8 @@ impl<T, O> LeaseRequest<T, O> {
 
 impl<T: Lockable, O> LeaseRequest<T, O, Fair> {
     /// Limits the number of entries in the queue of the item, including the entry of the holder.
-    /// The default limit is 100 entries, and the minimum is 1 entry. If the queue is full, the call
-    /// fails with [`Error::QueueFull`].
+    /// The default limit of `max_queue` is 100 queue entries, and the minimum is 1 queue entry. If
+    /// the queue is full, the call fails with [`Error::QueueFull`].
     ///
     /// # Examples
     ///

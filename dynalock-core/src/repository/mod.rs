@@ -206,8 +206,8 @@ impl<T> Repository<T> {
         /// The default timeout of the first attempt of a request is 1 second.
         attempt_timeout;
         /// The pace applies to `update_with`, `try_update_with` and `upsert_with`. The default pace
-        /// is [`Pace::Balanced`](crate::Pace::Balanced). A caller can set another
-        /// [pace](crate::Pace) for a single call.
+        /// is [`Pace::Balanced`](crate::Pace::Balanced). For a single
+        /// call, the caller can set another [`Pace`](crate::Pace).
         pace;
     }
 

@@ -8,11 +8,11 @@ use crate::{
     version::{Revision, WRITES},
 };
 
-/// Returns an update expression that writes the changes, the next version and the next write ids.
-/// The expression also removes the serde aliases of each changed attribute. If an item contained
-/// both an attribute and its alias, serde would report a duplicate field. If an item still
-/// contained the alias of a removed attribute, serde would read the alias in place of the
-/// attribute.
+/// Returns an update expression that writes the changes, the next version, and the new content of
+/// the attribute `_writes` (the ids of the item's last writes). The expression also removes the
+/// serde aliases of each changed attribute. If an item contained both an attribute and its alias,
+/// serde would report a duplicate field. If an item still contained the alias of a removed
+/// attribute, serde would read the alias in place of the attribute.
 pub(crate) fn update(
     model: &Model,
     changes: Changes,

@@ -13,8 +13,8 @@ pub(super) struct Progress {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// The call has had no effect: the call waits for its first batch, or DynamoDB certainly did
-    /// not apply the last write of its batch.
+    /// No write in flight contains the change of the call. DynamoDB has refused each earlier write
+    /// that contained the change.
     #[default]
     Waiting,
     /// The write of the call's batch is in flight, and may have been applied.
