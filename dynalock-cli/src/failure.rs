@@ -55,18 +55,16 @@ impl Failure {
         E: ProvideErrorMetadata + StdError + 'static,
         R: fmt::Debug + 'static,
     {
-        match (error, error.code()) {
-            (_, Some("ResourceNotFoundException")) => Self::table_not_found(table),
-            (SdkError::DispatchFailure(_) | SdkError::TimeoutError(_) | SdkError::ConstructionFailure(_), _) => {
-                match misconfigured(error) {
-                    Some(why) => Error::Misconfigured(why).into(),
-                    None => {
-                        let advice = "check --endpoint-url, --region and the network";
-                        Self::new(Exit::Failed, format!("no usable answer: {}; {advice}", describe(error)))
-                    }
+        match error.code() {
+            Some("ResourceNotFoundException") => Self::table_not_found(table),
+            Some(_) => Self::new(Exit::Failed, describe(error)),
+            None => match misconfigured(error) {
+                Some(why) => Error::Misconfigured(why).into(),
+                None => {
+                    let advice = "check --endpoint-url, --region and the network";
+                    Self::new(Exit::Failed, format!("no usable answer: {}; {advice}", describe(error)))
                 }
-            }
-            _ => Self::new(Exit::Failed, describe(error)),
+            },
         }
     }
 
