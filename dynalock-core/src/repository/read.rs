@@ -1,12 +1,13 @@
 use std::{future::IntoFuture, sync::Arc};
 
-use super::{Request, session::Session};
+use super::Request;
 use crate::{
     codec::{ExpiredItems, Stored, decode},
     error::Result,
     key::Key,
     model::Versioned,
     operation::GetItem,
+    retry::Attempts,
     telemetry::{BoxedCall, observe},
     write::key::checked_key,
 };
@@ -72,14 +73,19 @@ impl<T: Versioned> IntoFuture for Request<T, Get> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        observe("get", self.table(), async move {
-            let get = self.get_item()?;
-            let (mut session, Get { expired, .. }) = Session::<T>::new(self);
-            let Some(item) = session.attempts.read(&get).await? else { return Ok(None) };
-            if expired == ExpiredItems::Absent && session.is_expired(&item) {
+        // The future contains only what the read needs. glibc allocates boxes of more than 1,032
+        // bytes slowly.
+        let (table, get) = (self.table(), self.get_item());
+        let Self { repository, limits, kind, .. } = self;
+        let expiry = (kind.expired == ExpiredItems::Absent).then(|| repository.item_expiry());
+        let connection = repository.connection;
+        observe("get", table, async move {
+            let get = get?;
+            let Some(item) = Attempts::new(&connection, limits).read(&get).await? else { return Ok(None) };
+            if expiry.is_some_and(|expiry| expiry.is_over(T::MODEL, &item)) {
                 return Ok(None);
             }
-            let (value, basis) = decode(session.table(), item)?;
+            let (value, basis) = decode(&get.table, item)?;
             Ok(Some(Stored::new(value, basis)))
         })
     }

@@ -19,7 +19,7 @@ macro_rules! count {
 #[cfg(not(feature = "metrics"))]
 macro_rules! count {
     ($name:expr, $($label:literal => $value:expr),+) => {{
-        let _ = ($name, $(&$value),+);
+        let _ = ($name, $($value),+);
     }};
 }
 
@@ -33,7 +33,7 @@ macro_rules! measure {
 #[cfg(not(feature = "metrics"))]
 macro_rules! measure {
     ($name:expr, $measured:expr, $($label:literal => $value:expr),+) => {{
-        let _ = ($name, $measured, $(&$value),+);
+        let _ = ($name, $measured, $($value),+);
     }};
 }
 

@@ -272,8 +272,9 @@ impl Attempts {
         // `Contention` and `InProgress` do not show an overload of DynamoDB, so the retry takes no
         // token from the retry budget.
         let costs = !matches!(failure, Failure::Contention(_) | Failure::InProgress(_));
-        let last = self.failed(table, failure)?;
-        self.pause_after(last, costs).await
+        let pause = self.failed(table, failure).and_then(|last| self.next_pause(last, costs))?;
+        clock::sleep(pause).await;
+        Ok(())
     }
 
     /// Returns the error in `Ok` if another attempt may succeed, and in `Err` if the failure ends
@@ -305,6 +306,15 @@ impl Attempts {
 
     /// If `costs` is `true`, the retry takes a token from the retry budget.
     pub(crate) async fn pause_after(&mut self, last: Error, costs: bool) -> Result<(), Error> {
+        let pause = self.next_pause(last, costs)?;
+        clock::sleep(pause).await;
+        Ok(())
+    }
+
+    /// Returns the duration of the sleep before the next attempt, or an error if no attempt may
+    /// follow. `next_pause` is not `async`, because an `async` function would keep `last` in its
+    /// future during the sleep.
+    fn next_pause(&mut self, last: Error, costs: bool) -> Result<Duration, Error> {
         let pause = match &last {
             // The first pause after a lost reply is at most one round trip, because later writes
             // may soon remove the write id from the item.
@@ -325,8 +335,7 @@ impl Attempts {
         }
         self.pauses += 1;
         telemetry::retry(&last, pause);
-        clock::sleep(pause).await;
-        Ok(())
+        Ok(pause)
     }
 
     pub(crate) fn may_go_on(&self, pause: Duration) -> bool {
