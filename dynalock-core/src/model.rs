@@ -286,7 +286,8 @@ impl TimeUnit {
         }
     }
 
-    /// Rounds up, so that the stored end of a lease is never earlier than the exact end.
+    /// Rounds `millis` up to the unit, so that the stored end of a lease is never earlier than the
+    /// exact end.
     pub(crate) fn end(self, millis: u64) -> u64 {
         match self {
             Self::Milliseconds => millis,
@@ -294,7 +295,7 @@ impl TimeUnit {
         }
     }
 
-    /// Rounds down, so that the stored time is never later than `millis`.
+    /// Rounds `millis` down to the unit, so that the stored time is never later than `millis`.
     pub(crate) fn moment(self, millis: u64) -> u64 {
         match self {
             Self::Milliseconds => millis,
@@ -352,10 +353,10 @@ impl LockModel {
 ///   lease row.
 /// - The library never deletes a lease row, even if the caller deletes the item. With a separate
 ///   lease row, the fence continues to grow even if the item is deleted and created again. An item
-///   that was never leased has no lease row.
+///   that was never leased has no separate lease row.
 /// - A caller that requests a lease in a separate row for a missing item holds the lease until a
 ///   read shows that the item is missing. While a caller holds the lease of a missing item, a
-///   create of the item fails with [`Error::Locked`](crate::Error::Locked).
+///   create of the item by another caller fails with [`Error::Locked`](crate::Error::Locked).
 ///
 /// Whether the leases belong in the items or in separate rows depends on the size and the use of
 /// the items:
@@ -366,10 +367,10 @@ impl LockModel {
 /// | The items are large, and their leases last for several heartbeats. | `separate` rows: a heartbeat writes only the lease row. |
 /// | All other items. | the items: the grant of a lease is one request, and a write of an item is not a transaction. |
 ///
-/// If an item contains its lease, the first fence of the item is the current time in milliseconds.
-/// If an item that contains its lease is deleted and created again, the new fences are higher than
-/// the old fences, with two exceptions: the caller's clock is behind the clock of an earlier
-/// caller, or an old lease request arrives late.
+/// If an item contains its lease, the first fence of the item comes from the caller's clock, in
+/// epoch milliseconds. If an item that contains its lease is deleted and created again, the fence
+/// continues to grow, unless the caller's clock is behind the clock of an earlier caller, or an old
+/// lease request arrives late.
 ///
 /// With `#[lockable(separate)]`, the last key value of an item must be at least five bytes shorter
 /// than DynamoDB's limit, because the library appends `#lock`. IAM policies that restrict the
@@ -396,11 +397,11 @@ pub(crate) struct ItemRef {
     pub(crate) expiry: ItemExpiry,
 }
 
-/// An item counts as expired when the end of its time to live plus `max_skew` is past.
+/// An item counts as expired when its expiry time plus `max_skew` is in the past.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ItemExpiry {
     pub(crate) max_skew: Duration,
-    /// A number of milliseconds that tests add to the clock of this machine.
+    /// A number of milliseconds that tests add to the machine's clock.
     pub(crate) clock_offset: i64,
 }
 

@@ -268,9 +268,9 @@ impl<T> Repository<T> {
         self.connection.meter.as_ref().map(|by| by.meter.clone())
     }
 
-    /// Sets the allowed clock skew for items with `#[dynalock(expires)]`. Reads and writes treat an
-    /// item as absent when its expiry time plus the allowed clock skew is in the past by the clock
-    /// of the caller's machine. By default, the library allows a clock skew of two seconds.
+    /// Sets the allowed clock skew for items with `#[dynalock(expires)]`. The library compares an
+    /// item's expiry time plus the allowed clock skew with the clock of the caller's machine. By
+    /// default, the library allows a clock skew of two seconds.
     ///
     /// # Examples
     ///
@@ -301,10 +301,10 @@ impl<T> Repository<T> {
     /// `ENABLED`. The default deadline of `create_table` is one minute.
     ///
     /// If a table with the same name and key exists, `create_table` succeeds, even if the indexes
-    /// of the table differ from the indexes of `T`. If time to live is disabled in an existing
-    /// table, `create_table` enables time to live, and changes nothing else.
-    /// [`verify_table`](Self::verify_table) returns the differences between an existing table and
-    /// `T`.
+    /// of the table differ from the indexes of `T`. If a field of `T` has `#[dynalock(expires)]`,
+    /// and time to live is disabled in an existing table, `create_table` enables time to live, and
+    /// changes nothing else. [`verify_table`](Self::verify_table) returns the differences between
+    /// an existing table and `T`.
     ///
     /// # Examples
     ///
@@ -464,8 +464,9 @@ impl<T> Repository<T> {
 
     /// Writes the changed attributes of a value, if the item has not changed since the caller read
     /// the value. The update keeps the attributes of the item that have no field in `T`. If the
-    /// value has no changes, `update` returns the value and sends no request. For a value from
-    /// [`Stored::assume`], `update` reads the item first, and compares the item with the value.
+    /// value has no changes and the call has no condition, `update` returns the value and sends no
+    /// request. For a value from [`Stored::assume`], `update` reads the item first, and compares
+    /// the item with the value.
     ///
     /// # Examples
     ///
@@ -763,7 +764,8 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// - [`Error::KeyChanged`]: the closure `init` made a value with another key than `key`.
+    /// - [`Error::KeyChanged`]: the closure `init` made a value whose key differs from the key that
+    ///   the caller passed.
     /// - The errors of [`update_with`](Self::update_with) and [`create`](Self::create) are
     ///   possible, except [`Error::NotFound`] and [`Error::AlreadyExists`].
     ///

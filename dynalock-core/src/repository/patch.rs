@@ -83,8 +83,7 @@ impl<T: Versioned> Repository<T> {
     /// - [`Error::ConditionFailed`]: the condition of the caller is false. `ConditionFailed`
     ///   contains the item.
     /// - [`Error::Locked`]: another caller holds a lease on the item.
-    /// - [`Error::OutOfRange`]: the sum of an `add` would be outside the range of the attribute's
-    ///   type.
+    /// - [`Error::OutOfRange`]: the sum of an `add` would be outside the range of the field's type.
     /// - [`Error::Unpatchable`]: a stored attribute has another type than the field in `T`, is
     ///   missing although `T` requires the attribute, or is stored under an alias of the field.
     /// - [`Error::InvalidPatch`]: the call sent no request, because the patch has no change, or

@@ -9,8 +9,8 @@ use crate::{
     write::send::Delivery,
 };
 
-/// A call of a [`Repository`] that has not been sent. The caller may change the settings of the
-/// call. `.await` sends the requests of the call.
+/// A call of a [`Repository`] that has not been sent. The caller may change the settings of a
+/// `Request`, for example the deadline. `.await` sends the requests of the call.
 ///
 /// The type parameter `K` is the kind of the call, for example `Create`, and determines the output
 /// type. A `Request` implements `IntoFuture`. The future of a `Request` is boxed and `Send`. A
@@ -108,12 +108,11 @@ impl<T, K: Checked> Request<T, K> {
     /// `exactly_once`, a write consumes twice the usual write units.
     ///
     /// A call with `exactly_once` returns [`Error::Indeterminate`](crate::Error::Indeterminate) if
-    /// the call received no reply from DynamoDB to any attempt. A call with `exactly_once` also
-    /// returns `Indeterminate` if a reply was lost, and DynamoDB refused the next attempt for one
-    /// of three temporary reasons: the key of a create has an item, another caller holds a lease on
-    /// the item, or the item has no attribute `_writes`. If DynamoDB refuses an attempt because of
-    /// a lease, DynamoDB may still apply a delayed duplicate of the attempt after the end of the
-    /// lease.
+    /// DynamoDB replied to none of its attempts. After a lost reply, a call with `exactly_once`
+    /// also returns `Indeterminate` if DynamoDB refuses the next attempt because the key of a
+    /// create has an item, another caller holds a lease on the item, or the item has no attribute
+    /// `_writes`. If DynamoDB refuses an attempt because of a lease, DynamoDB may still apply a
+    /// delayed duplicate of the attempt after the end of the lease.
     ///
     /// # Examples
     ///
@@ -141,9 +140,8 @@ impl<T, K: Conditional> Request<T, K> {
     /// write, and fails with [`Error::ConditionFailed`](crate::Error::ConditionFailed).
     /// `Error::ConditionFailed` contains the stored item.
     ///
-    /// DynamoDB evaluates the condition of the caller even if the value of an `update` has no
-    /// changes. If the value has no changes, the request of the `update` writes nothing, and only
-    /// checks the version and the condition.
+    /// If the value of an `update` with a condition has no changes, the call sends a request that
+    /// writes nothing, and only checks the version and the condition.
     ///
     /// # Examples
     ///

@@ -48,7 +48,7 @@ pub(super) enum NextRun {
 
 pub(super) struct ExpectedState {
     version: u64,
-    /// `state` is `None` if the caller added no condition to the write.
+    /// The expected state of the item, or `None` if the caller added no condition to the write.
     state: Option<State>,
 }
 
@@ -130,8 +130,8 @@ impl<T: Versioned> Session<T> {
         ExpectedState { version, state: self.condition.is_some().then(|| basis.state.clone()) }
     }
 
-    /// Returns `ConditionFailed` if only the caller's condition is false for the item `met`, and
-    /// `Conflict` in all other cases.
+    /// Returns `ConditionFailed` if the stored item `met` has the expected state but does not meet
+    /// the caller's condition, and `Conflict` in all other cases.
     pub(super) fn refused(&self, key: Key, expected: &ExpectedState, met: Option<Item>) -> Error {
         let by_condition = self.condition.as_ref().zip(met.as_ref()).is_some_and(|(condition, item)| {
             let state = state_of(T::MODEL, self.table(), item).ok();
@@ -180,8 +180,8 @@ impl<T: Versioned> Session<T> {
     }
 
     /// `expired` is the expired item that the call has already read under the key, or `None`. The
-    /// condition of a create over an expired item requires that the expired item is unchanged, and
-    /// does not compare the item's time to live with the current time.
+    /// condition of a create over an expired item requires that the stored item has not changed
+    /// since the read of `expired`, and does not check the expiry time again.
     pub(super) async fn create(
         &mut self,
         value: T,

@@ -101,7 +101,7 @@ impl<O: Send + 'static> WriteStream<O> {
     /// # Cancel safety
     ///
     /// The caller may drop the future of `next` at any time. If the caller drops the future of
-    /// `next`, the following call of `next` returns the same result.
+    /// `next`, the stream loses no result.
     pub async fn next(&mut self) -> Option<ItemResult<O>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }

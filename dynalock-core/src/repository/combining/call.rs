@@ -27,8 +27,8 @@ use crate::{
 /// `QueuedCall` hides the type of the call's closure, so that one queue can contain calls with
 /// different closures.
 pub(super) trait QueuedCall<T>: Send {
-    /// Records that the write of the call's batch is in flight. `attempts` is the number of earlier
-    /// requests of the batch.
+    /// Records that the write of the call's batch is in flight. `attempts` is the number of
+    /// requests that the batch has sent before the write.
     fn freeze(&self, attempts: u32);
 
     /// Records that the write of the call's batch was not applied, and forgets the error of the

@@ -21,7 +21,7 @@ pub struct WorkingCopy<'a, T> {
     change: CopyChange,
 }
 
-/// The stored item before the first call of the batch.
+/// The stored item from which the working copy of a batch starts.
 struct Start {
     item: Item,
     basis: Basis,
@@ -103,8 +103,8 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
         }
     }
 
-    /// Returns the item with the changes of the batch. The version, the ids of writes and the times
-    /// in the returned item are the values from before the batch.
+    /// Returns the item with the changes of the batch. In the returned item, the version, the write
+    /// ids, and the times `created_at` and `updated_at` are the values from before the batch.
     pub(super) fn item(&self) -> Option<Item> {
         let start = self.start.as_ref().map(|start| &start.item);
         match &self.change {

@@ -16,7 +16,8 @@ pub(super) struct CallQueue<C> {
     waiting: VecDeque<C>,
     /// The largest number of calls in the next batch.
     most: usize,
-    /// The end of the worker's pause after a refused batch, or `None` if the worker does not pause.
+    /// The end of the worker's pause after a batch with a conflict, or `None` if the worker does
+    /// not pause.
     pauses_until: Option<Instant>,
 }
 
@@ -26,7 +27,7 @@ pub(super) struct Queues<T>(Mutex<HashMap<Key, CallQueue<BoxedQueuedCall<T>>>>);
 #[must_use]
 pub(super) enum Entered {
     /// The queue has no worker, or its worker pauses. The caller starts a new worker, which begins
-    /// its work at the time `pauses_until`.
+    /// its work at the time `pauses_until`, or immediately if `pauses_until` is `None`.
     First { pauses_until: Option<Instant> },
     /// The queue already has a worker, which takes the call.
     Behind,
@@ -110,7 +111,7 @@ impl<T> Queues<T> {
         drop(closed);
     }
 
-    /// Only the worker of the queue may call `change`.
+    /// Only the worker of the key may call `Queues::change`, which changes the queue of the key.
     pub(super) fn change(&self, key: &Key, change: impl FnOnce(&mut CallQueue<BoxedQueuedCall<T>>)) {
         if let Some(queue) = self.lock().get_mut(key) {
             change(queue);

@@ -13,8 +13,8 @@ pub(super) struct Progress {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// No write in flight contains the change of the call. DynamoDB has refused each earlier write
-    /// that contained the change.
+    /// No write in flight contains the change of the call. DynamoDB has refused each write that
+    /// contained the change of the call.
     #[default]
     Waiting,
     /// The write of the call's batch is in flight, and may have been applied.

@@ -29,7 +29,7 @@ pub(super) struct Worker<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WorkerState {
     Working,
-    /// The worker pauses after a batch whose write DynamoDB refused. While the worker pauses, a new
+    /// The worker pauses after a batch with at least one conflict. While the worker pauses, a new
     /// call on the key starts another worker in the runtime of the new caller, because the runtime
     /// of the pausing worker may stand still.
     Pausing,
@@ -75,7 +75,7 @@ enum Attempt<T> {
     },
 }
 
-/// The longest pause after a batch whose write DynamoDB refused.
+/// The longest pause of a worker after a batch with at least one conflict.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// The number of bytes that the calls after the first call may add to the write of a batch.
@@ -261,7 +261,7 @@ impl<T: Versioned + Clone> Worker<T> {
         })
     }
 
-    /// Only calls that have had no effect may return to the queue.
+    /// `calls` must contain only calls whose changes were certainly not written.
     fn put_back(&self, mut calls: Vec<BoxedQueuedCall<T>>) {
         for call in &mut calls {
             call.thaw();
@@ -287,8 +287,8 @@ impl<T> Drop for Worker<T> {
 
 impl<T> Batch<T> {
     /// Marks each call as in flight, and then removes the calls whose callers have stopped waiting.
-    /// The removal follows the marks, so that the write does not contain the change of a caller
-    /// that stops waiting before the mark of its call.
+    /// If `freeze` marked the calls after the removal, the write could contain the change of a
+    /// caller that stopped waiting before its call was marked.
     fn freeze(&mut self, attempts: u32) {
         for call in &self.calls {
             call.freeze(attempts);
