@@ -3,8 +3,8 @@
 
 use std::cmp::Ordering;
 
-/// Returns the same text for all notations of one number. A text that is not a number stays
-/// unchanged.
+/// Returns the same text for all notations of one number. Returns `text` unchanged if `text` is not
+/// a number.
 pub(crate) fn canonical(text: String) -> String {
     let plain = text.strip_prefix('-').unwrap_or(&text);
     // Most number keys are already in canonical notation, and are returned without a copy.

@@ -49,7 +49,7 @@ pub fn lease_of(name: &str, item: &Item) -> Option<LockInfo> {
 pub struct TimeToLive {
     /// The time to live in seconds since the epoch.
     pub at: u64,
-    /// `true` if calls with the default clock skew treat the item as absent.
+    /// `true` if calls with the default clock skew (`max_skew`) treat the item as expired.
     pub is_over: bool,
 }
 
@@ -60,7 +60,7 @@ pub fn time_to_live(attribute: &str, item: &Item) -> Option<TimeToLive> {
     Some(TimeToLive { at, is_over: ItemExpiry::DEFAULT.times().contain(at) })
 }
 
-/// Creates a table that has no Rust type, and waits at most one minute until the table is active.
+/// Creates the table `table` for `model`, and waits at most one minute until the table is active.
 ///
 /// # Errors
 ///
@@ -77,7 +77,7 @@ pub async fn create_table(
     tables::create(Creation { connection, table, model, settings, limits, patience }).await
 }
 
-/// Compares the given model with a table that has no Rust type.
+/// Compares the table `table` with `model`.
 ///
 /// # Errors
 ///
@@ -184,7 +184,7 @@ impl<V: KeptTimeField + Default> KeptTimeField for Option<V> {
     label = "must be `u64`, `i64` or `u32`, or an `Option` of one"
 )]
 pub trait ExpiresField {
-    /// The unit of the time to live. DynamoDB requires a time to live in seconds.
+    /// The unit of the time to live. DynamoDB reads a time to live as a number of seconds.
     const UNIT: TimeUnit = TimeUnit::Seconds;
 }
 

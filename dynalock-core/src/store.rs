@@ -28,8 +28,9 @@ use crate::{
     repository::{Deleted, Repository},
 };
 
-/// The closure of [`Store::update_with`]. `Store::update_with` uses the alias `Change`, because
-/// `async_trait` would change the lifetime of a `&mut T` in the signature of the method.
+/// The closure of [`Store::update_with`].
+// Without this alias, `async_trait` would make the lifetime of the `&mut T` a generic parameter of
+// `update_with`.
 pub type Change<'f, T> = dyn FnMut(&mut T) + Send + 'f;
 
 /// A store of items of type `T`: a [`Repository`], a decorator of a repository, or a replacement of
@@ -338,7 +339,8 @@ impl<T: Versioned> Store<T> for Repository<T> {
 }
 
 /// Makes the error of an update, a replace or a delete that failed with a conflict. `written` is
-/// the caller's value. `current` is the stored item, or `None` if the key has no item.
+/// the value that the caller passed to the failed call. `current` is the stored item, or `None` if
+/// the key has no item.
 ///
 /// # Examples
 ///

@@ -249,8 +249,8 @@ impl<'c> OperationReason<'c> {
     }
 
     /// Returns the stored attributes of the item for which the condition of the operation was
-    /// false. Returns `None` if the key had no item, or if the condition was not the cause of the
-    /// refusal.
+    /// false. Returns `None` if the key had no item, or if the operation did not fail with a false
+    /// condition.
     ///
     /// # Examples
     ///

@@ -4,7 +4,8 @@ use std::{error::Error as StdError, fmt, sync::Arc};
 ///
 /// The `Display` text of a `CodecError` names the table and the path of the field.
 /// [`CodecError::reason`] describes the problem. The `source()` of a `CodecError` is the
-/// [`CodecReason`]. Neither the `Display` text nor the reason shows a value of the item.
+/// [`CodecReason`]. Neither the `Display` text of a `CodecError` nor the [`CodecReason`] shows a
+/// value of the item.
 #[derive(Clone)]
 pub struct CodecError {
     table: Arc<str>,

@@ -64,9 +64,9 @@ pub enum InvalidTransaction {
         /// The name of the table that contains the item.
         table: Arc<str>,
     },
-    /// The closure of a unit of work writes an item, and later reads the item. A read in the
-    /// closure cannot return a value that the closure has written, because DynamoDB applies the
-    /// writes of a unit of work only at the commit.
+    /// The closure of a unit of work writes an item, and later reads the item. A read in a unit of
+    /// work cannot return a value that the same unit of work has written, because DynamoDB applies
+    /// the writes only at the commit.
     #[error(
         "an item of table `{table}` is read after the same unit of work has written it; read it before, and keep the value"
     )]
@@ -75,8 +75,9 @@ pub enum InvalidTransaction {
         /// The name of the table that contains the item.
         table: Arc<str>,
     },
-    /// A clone of the closure's [`Tx`](crate::Tx) still exists after the closure has returned. A
-    /// write through a `Tx` after the end of the closure would come too late for the commit.
+    /// A clone of a [`Tx`](crate::Tx) still exists after the closure of the unit of work has
+    /// returned. A write through a `Tx` comes too late for the commit if the closure of the unit of
+    /// work has already returned.
     #[error(
         "a handle of the unit of work outlives its closure; await what the closure has spawned, and do not keep `Tx`"
     )]

@@ -39,11 +39,11 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The reason why a call did not succeed, or why the outcome of a call is unknown.
 ///
-/// Neither `Display` nor `Debug` shows the content of an item. Some methods return content:
-/// [`Conflict::current`] and [`Cancelled::reason`] return stored items, and [`CodecError::detail`]
-/// returns, for example, the error text of a hand-written `Deserialize`. The text of an error shows
-/// the key of an item only if the type of the item has `#[dynalock(show_key)]`. If DynamoDB sent a
-/// message, the text of the error contains the message unchanged.
+/// Neither `Display` nor `Debug` shows the content of an item. [`Conflict::current`] and
+/// [`Cancelled::reason`] return stored items, and the text of [`CodecError::detail`] may quote
+/// content of an item. The text of an error shows the key of an item only if the type of the item
+/// has `#[dynalock(show_key)]`. If DynamoDB sent a message, the text of the error contains the
+/// message unchanged.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -79,7 +79,7 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The stored item does not allow the patch, and the patch has written nothing. One possible
+    /// The patch does not fit the stored item, so the failed call has written nothing. One possible
     /// cause of `Unpatchable` is an attribute that has another type than the field of the struct,
     /// or that is stored under an alias of the field. Another possible cause of `Unpatchable` is a
     /// missing attribute that the patch requires, or a missing value on the document path of a
@@ -91,7 +91,7 @@ pub enum Error {
         table: Arc<str>,
         /// The name of the attribute, or the path of the value inside the attribute.
         attribute: String,
-        /// The reason why the item does not allow the patch, with advice for the caller.
+        /// The reason why the patch does not fit the stored item, with advice for the caller.
         reason: &'static str,
         /// The number of requests that the failed call sent, and the duration of the failed call.
         spent: Spent,
@@ -294,13 +294,12 @@ pub enum Error {
     /// DynamoDB may or may not have applied a write of the failed call. The reply to a request was
     /// lost, and the item does not show whether DynamoDB applied the request.
     ///
-    /// A unit of work or a [`Combining`](crate::request::Combining) may run the closure of the
-    /// caller several times, with one request after each run. If DynamoDB refuses the request after
-    /// a run of the closure, but later applies a delayed duplicate of the refused request, the call
-    /// fails with `Indeterminate`, because the library no longer has the return value of this run.
+    /// A unit of work or a [`Combining`](crate::request::Combining) call fails with `Indeterminate`
+    /// if DynamoDB refuses a request of the call, but later applies a delayed duplicate of the
+    /// refused request.
     ///
-    /// Read the item to see the current state of the item. A new write that starts from the read
-    /// item is safe, because DynamoDB refuses the write if another caller has changed the item
+    /// Read the item to see the current state of the item. A write that starts from a new read of
+    /// the item is safe, because DynamoDB refuses the write if another caller has changed the item
     /// since the read. If you repeat the write without a read of the item, DynamoDB may apply the
     /// change twice.
     #[error(
@@ -368,9 +367,8 @@ pub enum Error {
     Throttled(Refusal),
 
     /// The call has received no usable answer: the connection failed, the request timed out, or the
-    /// answer was unreadable or had an HTTP status 5xx. `Unavailable` appears either as the cause
-    /// inside [`Error::Exhausted`] or [`Error::Indeterminate`], or directly, for example if the
-    /// tokio runtime of a lock was shut down, or if the heartbeat thread of a lock could not start.
+    /// answer was unreadable or had an HTTP status 5xx. A call returns `Unavailable` directly, or
+    /// as the cause inside [`Error::Exhausted`] or [`Error::Indeterminate`].
     #[error("no usable answer: {0}")]
     Unavailable(Unavailable),
 
@@ -411,9 +409,9 @@ pub enum Error {
     ///
     /// [`Repository::create_table`](crate::Repository::create_table) compares the key attributes of
     /// the table with the key attributes of the struct, and reports the difference. If a call other
-    /// than `create_table` returns `TableMismatch`, the error contains DynamoDB's message, which
-    /// has less detail. [`Repository::verify_table`](crate::Repository::verify_table) reports all
-    /// differences of the table and of its indexes.
+    /// than `create_table` returns `TableMismatch`, the error contains DynamoDB's message.
+    /// [`Repository::verify_table`](crate::Repository::verify_table) reports all differences of the
+    /// table and of its indexes.
     #[error("the key of {}table `{table}` differs from the key of its type: {reason}", of_index(*index))]
     #[non_exhaustive]
     TableMismatch {
@@ -473,8 +471,8 @@ pub enum Error {
     },
 
     /// DynamoDB refused a request because of the content of the request, the access rights of the
-    /// caller or a limit. DynamoDB would refuse each repetition of the request. The failed call has
-    /// written nothing.
+    /// caller or a limit. DynamoDB would refuse the same request again. The failed call has written
+    /// nothing.
     #[error("refused ({0})")]
     Rejected(Refusal),
 
@@ -496,8 +494,8 @@ impl From<Lost> for Error {
 }
 
 impl Error {
-    /// Returns the number of requests that the failed call has sent, without the reads that
-    /// DynamoDB has answered. Returns `None` if the error does not contain the number of requests.
+    /// Returns the number of requests that the failed call has sent, except the reads that DynamoDB
+    /// has answered. Returns `None` if the error does not contain the number of requests.
     ///
     /// Errors with a [`Spent`], a [`Conflict`], a [`Cancelled`], a [`Locked`] or a [`Refusal`]
     /// contain the number of requests.

@@ -182,10 +182,10 @@ pub enum Unavailable {
     /// The call reached its deadline before the call could send the request.
     #[error("the deadline was past before the request could be sent")]
     TooLate,
-    /// The tokio runtime of a lock was shut down before DynamoDB answered the release of the lock,
-    /// or was blocked for so long that `release` no longer waits for the answer. DynamoDB may
-    /// already have applied the release of the lock. If DynamoDB has not applied the release of the
-    /// lock, no caller can acquire the lock before the end of the lease.
+    /// The tokio runtime of a lock was shut down before an acquire or a release ended, or was
+    /// blocked until `release` stopped waiting. DynamoDB may already have applied the release of
+    /// the lock. If DynamoDB has not applied the release of the lock, no caller can acquire the
+    /// lock before the end of the lease.
     #[error("the runtime of the lock was shut down or stood still before the release was answered")]
     RuntimeEnded,
     /// The tokio runtime that ran the queue of a [`Combining`](crate::request::Combining) was shut

@@ -7,13 +7,14 @@ use crate::cost::Cost;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Spent {
-    /// The number of requests that the call has sent, without the reads that DynamoDB has answered.
+    /// The number of requests that the call has sent, except the reads that DynamoDB has answered.
     pub attempts: u32,
     /// The time from the start of the call to the error.
     pub elapsed: Duration,
     /// The capacity that the call has consumed, or `None` if the call was not
     /// [metered](crate::Repository::metered). If a [`Combining`](crate::request::Combining) call
-    /// ends at its own deadline, `cost` is `None`, because other calls share its requests.
+    /// ends at its own deadline, `cost` is `None`, because the call shares its requests with other
+    /// calls.
     pub cost: Option<Arc<Cost>>,
 }
 

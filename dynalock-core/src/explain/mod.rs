@@ -49,8 +49,7 @@ use crate::cost::Units;
 /// - The method `explain` leaves out a write that depends on an item that the call reads first. If
 ///   an explanation leaves out a write, [`is_complete`](Self::is_complete) returns `false`.
 ///
-/// Each attempt of a write contains new random bytes, and some writes contain the time, so the
-/// random bytes and the times in an explanation differ from those in the write that the call sends.
+/// The random bytes and the times of a write differ between the explanation and the sent request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explained {
     requests: Vec<ExplainedRequest>,

@@ -26,7 +26,7 @@ use crate::{
 };
 
 tokio::task_local! {
-    /// The call of the library for which the current task works.
+    /// The telemetry of the call to which the current tokio task belongs.
     static CURRENT: Arc<Call>;
 }
 

@@ -120,7 +120,7 @@ pub(crate) fn batch(table: &Arc<str>, calls: usize, runs: u32) {
     measure!(BATCH_CALLS, calls, "table" => Arc::clone(table));
 }
 
-/// A failed background task does not change the result of a call, so the event has only the level
+/// A failed background task does not change the result of a call, so its event has only the level
 /// DEBUG.
 pub(crate) fn background_failed(what: &'static str, error: &Error) {
     debug!(target: TARGET, { dynalock.work = what, "error.type" = error.kind(), error = %error }, "background work failed");
