@@ -565,7 +565,7 @@ impl Error {
     /// |---|---|---|
     /// | [`Exhausted`](Self::Exhausted) | `true` | the call reached a limit: the deadline, the number of attempts or the retry budget |
     /// | [`Contention`](Self::Contention), [`Throttled`](Self::Throttled) | `true` | the running transaction may have ended, or the table may have capacity again |
-    /// | [`Unavailable`](Self::Unavailable) | `true`, except [`Unavailable::RuntimeEnded`] | DynamoDB may answer the next request; a guard cannot release a lock while the guard's runtime does not run |
+    /// | [`Unavailable`](Self::Unavailable) | `true`, except [`Unavailable::RuntimeEnded`] | DynamoDB may answer the next request; a lock cannot be acquired or released while its runtime does not run |
     /// | [`Cancelled`](Self::Cancelled) | `true` if each reason is contention or a lack of capacity | no condition was false |
     /// | [`Locked`](Self::Locked) | `true` | the holder may release the lock, or the lease of the holder may end |
     /// | [`QueueFull`](Self::QueueFull), [`Evicted`](Self::Evicted) | `true` | a later call can enter the queue |

@@ -183,10 +183,10 @@ pub enum Unavailable {
     #[error("the deadline was past before the request could be sent")]
     TooLate,
     /// The tokio runtime of a lock was shut down before an acquire or a release ended, or was
-    /// blocked until `release` stopped waiting. DynamoDB may already have applied the release of
-    /// the lock. If DynamoDB has not applied the release of the lock, no caller can acquire the
-    /// lock before the end of the lease.
-    #[error("the runtime of the lock was shut down or stood still before the release was answered")]
+    /// blocked until `release` stopped waiting. DynamoDB may already have applied the acquire or
+    /// the release. If the lock is still held in DynamoDB, no caller can acquire the lock before
+    /// the end of the lease.
+    #[error("the runtime of the lock was shut down or stood still before the acquire or release ended")]
     RuntimeEnded,
     /// The tokio runtime that ran the queue of a [`Combining`](crate::request::Combining) was shut
     /// down. DynamoDB has not applied the write of the failed call, and the caller may repeat the

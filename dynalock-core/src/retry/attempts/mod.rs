@@ -34,7 +34,7 @@ pub(crate) struct Attempts {
     connection: Arc<Connection>,
     limits: Limits,
     started: Instant,
-    /// The number of attempts so far, without the reads that DynamoDB has answered.
+    /// The number of attempts so far, except the reads that DynamoDB has answered.
     count: u32,
     /// The number of attempts in `count` whose requests never left the SDK.
     unsent: u32,
