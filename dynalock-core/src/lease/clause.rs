@@ -40,7 +40,7 @@ pub(crate) enum LeaseEffect {
     Release { now: u64 },
 }
 
-/// The effect of a holder's write on the lease, without the values that the request stores.
+/// The effect of a holder's write on the lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterWrite {
     Renew,
@@ -55,8 +55,8 @@ pub(crate) enum Expired {
     Nobody,
     /// The request may take over any lease that ended before the given time, in epoch milliseconds.
     EndedBefore(u64),
-    /// The request may take over the observed lease if the lease attributes in the row are
-    /// unchanged.
+    /// The request may take over the lease if the row still contains the lease attributes of the
+    /// [`Observation`].
     Silent(Box<Observation>),
 }
 
@@ -252,9 +252,9 @@ pub(super) fn queue_is_empty(lock: &LockModel, to: &mut Placeholders) -> String 
     format!("attribute_not_exists({}[0])", to.name(lock.queue))
 }
 
-/// Returns the condition that `owner` has not released the lock. The condition is false for an
-/// acquire request or enter request of `owner` that reaches DynamoDB after the release by `owner`
-/// and before another release.
+/// Returns the condition that `owner` is not the last owner that released the lock. With this
+/// condition, DynamoDB refuses a delayed acquire request or enter request of the last released
+/// owner.
 pub(super) fn not_released(lock: &LockModel, owner: Value, to: &mut Placeholders) -> String {
     format!("{} <> {owner}", to.name(lock.released))
 }
@@ -271,9 +271,9 @@ pub(super) fn held(lock: &LockModel, kind: GrantKind, owner: Value, fence: u64, 
     format!("{} AND {} = {fence}", is_holder(lock, kind, owner, to), to.name(lock.fence))
 }
 
-/// Two processes with the same lock token may send the same heartbeat number, so an equal stored
-/// number makes the condition false. Each lower stored number makes the condition true, because the
-/// holder does not know whether DynamoDB has applied a heartbeat whose reply was lost.
+/// Two processes with the same lock token may send the same heartbeat number, so DynamoDB must
+/// refuse a heartbeat whose number equals the stored number. The condition accepts every lower
+/// stored number, because after a lost reply the holder does not know the stored number.
 pub(super) fn beat_is_below(lock: &LockModel, kind: GrantKind, beat: Value, to: &mut Placeholders) -> String {
     let name = to.name(lock.beat);
     match kind {
@@ -296,7 +296,8 @@ pub(super) fn without_owner(lock: &LockModel, to: &mut Placeholders) -> LeaseUpd
     LeaseUpdate { remove: vec![to.name(lock.owner), to.name(lock.until)], ..LeaseUpdate::default() }
 }
 
-/// A request that removes the head of the queue must also store the next fence.
+/// The returned changes remove the head of the queue, and the caller of `next_turn` must add the
+/// change of the fence.
 pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut Placeholders) -> LeaseUpdate {
     let [queue, turn, beat, until] = [lock.queue, lock.turn, lock.beat, lock.until].map(|name| to.name(name));
     match waiters {

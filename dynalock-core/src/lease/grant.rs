@@ -67,14 +67,13 @@ pub(super) struct LeaseState {
     deadline: Instant,
     pub(super) trouble: Option<Arc<str>>,
     pub(super) waiters: Waiters,
-    /// The effect that the guard's last write has on the lease, stored before the library sends the
-    /// write.
+    /// The effect that the guard's last write has on the lease.
     pub(super) ends: AfterWrite,
 }
 
-/// A process adds `BEAT_STRIDE` to the heartbeat number of another process with the same lock
-/// token. No process sends `BEAT_STRIDE` heartbeats within a ttl, so DynamoDB refuses the delayed
-/// heartbeats of the process with the lower heartbeat number.
+/// A process that resumes a lock adds `BEAT_STRIDE` to the heartbeat number in the lock token. No
+/// process sends `BEAT_STRIDE` heartbeats within a ttl, so DynamoDB refuses the delayed heartbeats
+/// of the process that detached the lock.
 const BEAT_STRIDE: u64 = 1 << 20;
 
 impl GrantFields {
@@ -144,7 +143,7 @@ impl Grant {
         }
     }
 
-    /// The first call of `lost_now` after the end of the lease records the loss of the lock.
+    /// If the lease has ended, `lost_now` records the loss of the lock.
     pub(crate) fn lost_now(&self) -> Option<Lost> {
         if let Some(lost) = &*self.lost.borrow() {
             return Some(lost.clone());
@@ -206,8 +205,8 @@ impl Grant {
         lease.beat
     }
 
-    /// Records what the row `met` of a refused request shows: the loss of the lock, or a heartbeat
-    /// number that the holder's next heartbeat must exceed.
+    /// Records what the row `met` of a refused request shows: the loss of the lock, or a stored
+    /// heartbeat number that the holder's next heartbeat must exceed.
     pub(crate) fn learn(&self, met: Option<&Item>) {
         match self.lease_error(met) {
             Some(Error::Lost(lost)) => drop(self.lose(lost)),
@@ -216,8 +215,9 @@ impl Grant {
         }
     }
 
-    /// Returns `None` if the row `met` shows that the holder still has the lock. A loss that the
-    /// guard has already recorded takes precedence over the loss that the row shows.
+    /// Returns `None` if the row `met` shows that the holder still has the lock and can renew the
+    /// lease. A loss that the guard has already recorded takes precedence over the loss that the
+    /// row shows.
     pub(crate) fn lease_error(&self, met: Option<&Item>) -> Option<Error> {
         if let Some(lost) = self.guard().lost(self.row.layout, met) {
             let lost = if self.shows_own_release(met) { Lost::Released } else { lost };
@@ -282,8 +282,8 @@ impl Grant {
         Ok(())
     }
 
-    /// A holder that has seen no waiter first reads the lock's row, because a waiter makes DynamoDB
-    /// refuse the removal of the whole queue, and a refused removal costs more than a read.
+    /// A holder that has seen no waiter first reads the lock's row: DynamoDB refuses the removal of
+    /// a queue with waiters, and a refused removal costs more than a read.
     async fn leave_queue(&self, attempts: &mut Attempts, over: &Arc<Connection>) -> Result<(), Error> {
         let seen = self.lease().waiters;
         let waiters = match seen {

@@ -21,7 +21,7 @@ enum BeatResult {
 }
 
 impl Grant {
-    /// Repeats the heartbeat until DynamoDB applies a heartbeat, until the lease ends, or until the
+    /// Sends heartbeats until DynamoDB applies one heartbeat, until the lease ends, or until the
     /// deadline.
     pub(crate) async fn beat(&self) -> Result<(), Error> {
         self.renew(&self.connection, None, self.deadline, self.pause_of_calls()).await

@@ -105,8 +105,8 @@ impl HeldGrant {
         self.is_held = false;
     }
 
-    /// Stops the heartbeats, and prevents a second release at the drop of the `HeldGrant`, because
-    /// a write of the caller has released the lease.
+    /// Stops the heartbeats after a write that has released the lease, so that the drop of the
+    /// `HeldGrant` sends no second release.
     pub(crate) fn end_released(&mut self) {
         self.end();
         self.grant.end_by_release();

@@ -21,8 +21,7 @@ pub(crate) fn row_name(name: &str, namespace: Option<&str>) -> Result<Arc<str>, 
     Ok(row_name)
 }
 
-/// Returns the text by which errors name the lock. An empty `row_name` means that errors must not
-/// name the lock.
+/// Returns the text by which errors name the lock, or `None` if `row_name` is empty.
 pub(crate) fn shown(row_name: &str) -> Option<Arc<str>> {
     match parts(row_name) {
         ("", _) => None,

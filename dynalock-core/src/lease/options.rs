@@ -14,9 +14,9 @@ pub enum Expiry {
     /// later than the stored end of the lease plus `max_skew`. A process that has just started can
     /// take over an expired lease by one request. While the clocks of all machines differ by at
     /// most `max_skew`, a lock never has two holders. If the clocks of two machines differ by more
-    /// than `max_skew`, two callers may hold the same lock at the same time. A system that checks
-    /// the fence can refuse the requests of the holder with the lower fence even if two clocks
-    /// differ by more than `max_skew`.
+    /// than `max_skew`, two callers may hold the same lock at the same time. If each holder passes
+    /// its fence to another system, the other system can refuse the requests with the lower fence,
+    /// even if two clocks differ by more than `max_skew`.
     Clock {
         /// The largest allowed difference between the clocks of two machines.
         max_skew: Duration,
@@ -26,10 +26,9 @@ pub enum Expiry {
     /// changed if a read shows another owner, another fence, another heartbeat number or another
     /// end of the lease. The library never compares the clocks of two machines under `Observed`. To
     /// take over a lease under `Observed`, a caller must wait for one ttl. Under `Observed`, all
-    /// users of a lock must set the same ttl. A call that writes an item does not wait for a whole
-    /// ttl, so under `Observed` the call treats the lease of a crashed holder as held. DynamoDB
-    /// then refuses the writes of other callers until one caller has acquired and released the
-    /// lease.
+    /// users of a lock must set the same ttl. After a crash of a holder under `Observed`, DynamoDB
+    /// refuses the writes of other callers until one caller has acquired and released the lease,
+    /// because a write does not wait for a whole ttl.
     Observed,
 }
 
@@ -166,10 +165,9 @@ impl LeaseOptions {
         }
     }
 
-    /// Returns the time, in epoch milliseconds, that errors subtract from the end of a lease to
-    /// show the remaining time of the lease. Under [`Expiry::Clock`], a takeover is possible only
-    /// `max_skew` after the end of the lease, so `passed` returns the current time minus
-    /// `max_skew`.
+    /// Returns the time, in epoch milliseconds, from which [`Error::Locked`] counts the remaining
+    /// time of a lease. Under [`Expiry::Clock`], a takeover is possible only `max_skew` after the
+    /// end of the lease, so `passed` returns the current time minus `max_skew`.
     pub(crate) fn passed(&self) -> u64 {
         self.expired_before().unwrap_or_else(|| self.now())
     }

@@ -65,9 +65,9 @@ impl sealed::Sealed for Fair {
     }
 }
 
-/// Returns whether a call acquires all its locks together or through queues. `transaction` contains
-/// the limits of a transaction for several locks, and `progress` receives the status of a call that
-/// waits in a queue.
+/// Returns whether a call acquires all its locks by one request or through queues. `transaction`
+/// contains the limits of a transaction for several locks, and `progress` receives the status of a
+/// call that waits in a queue.
 pub(crate) fn acquire_mode(
     order: &impl LockOrder,
     wait: Wait,

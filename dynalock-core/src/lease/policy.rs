@@ -23,16 +23,18 @@ pub(crate) enum LeasePolicy {
     Holder { grant: Arc<Grant>, ends: AfterWrite },
 }
 
-/// Says how a write by a caller that does not hold the lease uses the separate lease row.
+/// Says whether a write by a caller that does not hold the lease only checks the separate lease
+/// row, or also removes an expired lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CompanionWrite {
     Check,
-    /// DynamoDB has refused an earlier attempt of the call because of an expired lease.
+    /// The write removes the expired lease that made DynamoDB refuse an earlier attempt of the
+    /// call.
     RemoveExpired,
 }
 
-/// The attribute and the owner text by which a later read of the item recognises that the holder
-/// has released the lease.
+/// The attribute for the last released owner, and the owner text that a release by the holder
+/// stores in this attribute.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Release<'a> {
     pub(crate) attribute: &'static str,
@@ -105,16 +107,16 @@ impl LeasePolicy {
         }
     }
 
-    /// Records for the holder what a refused write shows: the loss of the lease, or a heartbeat
-    /// number that the next heartbeat must exceed.
+    /// Records for the holder what a refused write shows: the loss of the lease, or a stored
+    /// heartbeat number that the holder's next heartbeat must exceed.
     pub(crate) fn learn(&self, met: Option<&Item>) {
         if let Self::Holder { grant, .. } = self {
             grant.learn(met);
         }
     }
 
-    /// Returns `None` if a lease is not the reason for the refusal. `judged_at` is the time with
-    /// which the refused request compared the end of the lease.
+    /// Returns `None` if DynamoDB refused the request for a reason other than a lease. `judged_at`
+    /// is the time with which the refused request compared the end of the lease.
     pub(crate) fn lease_error(
         &self,
         ItemRef { model, table, .. }: &ItemRef,

@@ -69,10 +69,10 @@ pub(crate) struct QueueEntry {
     pub(crate) entered: Option<u64>,
 }
 
-/// The lease attributes of a holder, with their stored types, as one read has returned them. A
-/// different `Observation` in a later read shows a renewal of the lease or a new grant.
-/// `Observation` includes the end of the lease, because another program may renew a lease without a
-/// heartbeat number.
+/// The lease attributes of a holder, with their stored types, as one read has returned them. If two
+/// reads return different `Observation`s, the lease was renewed or granted again. `Observation`
+/// includes the end of the lease, because a program that does not use dynalock may renew a lease
+/// without a heartbeat number.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Observation {
     pub(crate) holder: AttributeValue,
@@ -183,8 +183,8 @@ impl LockRecord {
     /// Returns the end of the holder's lease in epoch milliseconds. If a program that does not use
     /// dynalock wrote a queue entry without a ttl, `ttl` replaces the missing ttl.
     ///
-    /// The stored end may belong to an earlier lease, so `end` returns a time at least one ttl
-    /// after the head of a queue became the holder.
+    /// For the head of a queue, the returned time is at least one ttl after the head became the
+    /// holder, even if the stored end is earlier or missing.
     pub(crate) fn end(&self, ttl: Duration) -> Option<u64> {
         let ttl_of = |head: &QueueEntry| clock::millis(head.ttl.unwrap_or(ttl));
         let first_end = self.head().and_then(|head| Some(self.head_since()?.saturating_add(ttl_of(head))));
@@ -198,7 +198,8 @@ impl LockRecord {
     }
 
     /// Returns the time of the grant, in epoch milliseconds. For a holder without a queue entry,
-    /// the returned time is the end of the lease minus `ttl`, and may be the time of a heartbeat.
+    /// the returned time is the end of the lease minus `ttl`, so each heartbeat changes the
+    /// returned time.
     pub(crate) fn granted_at(&self, ttl: Duration) -> Option<u64> {
         match self.head() {
             Some(_) => self.head_since(),

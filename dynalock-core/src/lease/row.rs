@@ -26,8 +26,8 @@ pub(crate) struct Row {
 pub(crate) enum LeaseSubject {
     /// The first acquire of a named lock creates the lock's row.
     Name,
-    /// An item that contains its own lease. An acquire requires the attribute `key_attribute`, so
-    /// that the request does not create a missing item.
+    /// An item that contains its own lease. The condition of an acquire request requires the
+    /// attribute `key_attribute`, so that the request does not create a missing item.
     Item { key_attribute: &'static str },
     /// The key of an item whose lease is in a separate row of the same table.
     SeparateItem(Item),
@@ -87,8 +87,8 @@ impl Row {
         self.update(update, Vec::new(), &conditions, to)
     }
 
-    /// The condition of a release compares no fence, so a release also ends a second grant to the
-    /// same owner.
+    /// The condition of a release does not compare the fence, so the release also ends a grant to a
+    /// delayed duplicate of the holder's acquire request.
     pub(crate) fn release(&self, owner: &str) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let owner = to.value(text(owner));

@@ -117,11 +117,11 @@ impl<T: Lockable> LeaseGuard<T> {
     /// each request. A system that receives the fence can refuse a request whose fence is lower
     /// than the highest fence that the system has received.
     ///
-    /// The first fence of an item comes from the caller's clock at the time of the first lease
-    /// request. If the clock of the caller that leases a new item first is behind other clocks, the
-    /// new item can have lower fences than a deleted item with the same key. If a delayed lease
-    /// request for a deleted item arrives after the create of a new item with the same key, the
-    /// first fence of the new item can be lower than the fences of the deleted item. With
+    /// The first lease request for an item takes the first fence from the caller's clock. If the
+    /// clock of the caller that leases a new item first is behind other clocks, the new item can
+    /// have lower fences than a deleted item with the same key. If a delayed lease request for a
+    /// deleted item arrives after the create of a new item with the same key, the first fence of
+    /// the new item can be lower than the fences of the deleted item. With
     /// [`#[lockable(separate)]`](crate::Lockable), the lease row survives the delete of the item,
     /// so the fences of one key always grow.
     ///
@@ -319,11 +319,11 @@ impl<T: Lockable> LeaseGuard<T> {
     /// Changes the value of the leased item, and writes the changed attributes. DynamoDB applies
     /// the write of `update` only if the guard holds the lease. The write of `update` also renews
     /// the lease. If `update` fails, the value in the guard does not contain the changes of the
-    /// closure.
+    /// closure `change`.
     ///
-    /// If a caller that ignores leases has written the item, `update` runs the closure again on the
-    /// stored value. `update` also runs the closure again if a heartbeat of the guard reaches
-    /// DynamoDB before the write.
+    /// If a caller that ignores leases has written the item, `update` runs the closure `change`
+    /// again on the stored value. `update` also runs `change` again if a heartbeat of the guard
+    /// reaches DynamoDB before the write.
     ///
     /// # Examples
     ///
@@ -347,8 +347,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// If the caller drops the future of `update`, the write may or may not have been applied.
     /// After a drop of the future of `update`, the value in the guard does not contain the changes
-    /// of the closure. If a dropped `update` had a write in flight, the next write of the guard
-    /// first reads the item.
+    /// of the closure `change`. If a dropped `update` had a write in flight, the next write of the
+    /// guard first reads the item.
     pub async fn update(&mut self, change: impl FnMut(&mut T) + Send) -> Result<()> {
         observe("lease_update", self.table(), self.write(AfterWrite::Renew, infallible(change))).await.map(drop)
     }
@@ -609,7 +609,7 @@ impl<T: Lockable> LeaseGuard<T> {
     /// - [`Error::Exhausted`]: DynamoDB did not answer the release before the lease ended, so other
     ///   callers can acquire the lease.
     /// - [`Error::Unavailable`]: the tokio runtime that runs the background tasks of the lease was
-    ///   shut down during the release, or did not run while another runtime waited for the release.
+    ///   shut down or blocked during the release.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety

@@ -51,8 +51,8 @@ impl<T: Lockable> LeaseGuard<T> {
     /// # Cancel safety
     ///
     /// If the caller drops the future of the patch, DynamoDB may or may not have applied the patch,
-    /// and the value in the guard does not change. If DynamoDB has applied a dropped patch, the
-    /// next write of the guard starts from the patched item.
+    /// and the value in the guard does not change. If a dropped patch had a request in flight, the
+    /// next write of the guard first reads the item.
     pub fn patch(&mut self) -> GuardPatch<'_, T> {
         GuardPatch { guard: self, content: SharedPatch::default() }
     }

@@ -56,7 +56,8 @@ impl<T: Lockable> Repository<T> {
             /// # }
             /// ```
         },
-        /// The expiry rule of leases applies to all writes and lease requests of the repository.
+        /// The rule for the expiry of leases applies to all writes and lease requests of the
+        /// repository.
         expiry;
         /// `max_hold` applies to the leases that the repository acquires or
         /// [resumes](Repository::resume). By default, heartbeats renew a lease until the holder

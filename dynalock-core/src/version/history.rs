@@ -15,7 +15,7 @@ pub struct WriteHistory {
     pub incarnation: Option<[u8; 8]>,
     /// The time in the attribute `_writes`, in seconds since the epoch: the time of the last write
     /// that stored its time. `last_time` is `None` if `_writes` contains no time. A patch, or a
-    /// write with an idempotency token of the caller, does not change the stored time.
+    /// write with an idempotency token of the caller, does not change the time in `_writes`.
     pub last_time: Option<u32>,
     /// The ids of the last writes of the item, newest first.
     pub writes: Vec<RememberedWrite>,

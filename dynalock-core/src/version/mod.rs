@@ -25,7 +25,7 @@ pub(crate) const PATCHES: [&str; 8] = ["_p0", "_p1", "_p2", "_p3", "_p4", "_p5",
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Revision {
-    /// `None` if another program has written the item without a version.
+    /// `None` if a program that does not use dynalock has written the item without a version.
     pub(crate) version: Option<u64>,
     /// The content of the attribute `_writes`, or `None` if the item has no `_writes`.
     pub(crate) ring: Option<Ring>,
@@ -44,8 +44,8 @@ impl Revision {
 
     /// Returns the revision after one more write at `at` (epoch milliseconds), or `None` if the
     /// version cannot be incremented. An item without a version or without write ids gets the new
-    /// incarnation `begins` (a random id), so that DynamoDB refuses the writes of callers that read
-    /// the item before this change.
+    /// incarnation `begins` (a random id), so that DynamoDB refuses the writes of callers that have
+    /// read an earlier state of the item.
     pub(crate) fn next(&self, id: WriteId, begins: Incarnation, at: u64, keep: u8) -> Option<Self> {
         let version = self.number().checked_add(1)?;
         let new = Ring::new(begins);
@@ -67,7 +67,7 @@ impl Revision {
     /// the current state of the item.
     ///
     /// Changed write ids do not prove that the item can never return to the state in `self`,
-    /// because another program may restore an old version, or remove and restore the write ids.
+    /// because a program that does not use dynalock may restore earlier attributes.
     pub(crate) fn is_over(&self, now: Option<&Self>) -> bool {
         // Without a version or without write ids, only the content identifies the state of an item,
         // and another program may restore an earlier content.
@@ -133,9 +133,10 @@ pub(crate) fn version_of(attribute: &AttributeValue) -> Option<u64> {
 pub(crate) enum Expected<'a> {
     /// A create: the key must have no item.
     Absent,
-    /// An update or a replace: the item must not have changed since the read of the [`Revision`].
+    /// An update or a replace: the item must not have changed since the caller read the
+    /// [`Revision`].
     Unchanged(&'a Revision),
-    /// A delete: the item must not have changed since the read of the [`Revision`].
+    /// A delete: the item must not have changed since the caller read the [`Revision`].
     Deleted(&'a Revision),
     /// A patch: the key must have an item, with any version.
     Present,
@@ -151,9 +152,9 @@ impl Expected<'_> {
         }
     }
 
-    /// Returns `true` if DynamoDB can never apply a delayed duplicate of the write. If another
-    /// caller deletes the existing item after the refusal of a create, the condition of the create
-    /// becomes true.
+    /// Returns `true` if DynamoDB can never apply a delayed duplicate of the write. DynamoDB can
+    /// still apply a delayed duplicate of a refused create if another caller deletes the existing
+    /// item.
     fn is_over(self, found: Option<&Revision>) -> bool {
         match self {
             Self::Absent | Self::Present | Self::Anything => false,
@@ -255,9 +256,8 @@ fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
 
 /// Returns `true` if the item still contains the ids of all writes since the caller's read. Each
 /// write adds its id at the front of `_writes`, and removes old ids only at the back. If `_writes`
-/// still contains the newest id that the read returned, `_writes` also contains all later ids.
-/// Returns `false` if the caller's read found no write ids, because no stored id then shows which
-/// writes came after the read.
+/// still contains the newest id that the caller's read returned, `_writes` also contains all later
+/// ids. Returns `false` if the caller's read found no write ids.
 fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
     read.ids().next().is_some_and(|newest| now.ids().any(|held| held == newest))
 }

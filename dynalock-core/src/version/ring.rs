@@ -14,8 +14,7 @@ const ID_LEN: usize = 8;
 const TIME_LEN: usize = 4;
 
 /// If the last write of an item is older than `REST` seconds, the next write removes old write ids.
-/// No call needs a write id older than `REST` seconds, because a call takes seconds, and DynamoDB
-/// forgets a ClientRequestToken after ten minutes.
+/// A call takes seconds, so no call looks for a write id that is older than `REST` seconds.
 const REST: u32 = 15 * 60;
 
 /// The bit of a stored write id that is set if the library derived the id from an idempotency token
@@ -46,8 +45,8 @@ pub(super) struct StoredId(pub(super) [u8; ID_LEN]);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Incarnation([u8; ID_LEN]);
 
-/// The content of the attribute `_writes`: the ids of the newest writes, without a gap. The type of
-/// the item sets the largest number of write ids in `_writes`.
+/// The content of the attribute `_writes`: the ids of the newest writes, without a gap. The Rust
+/// type of the item sets the largest number of write ids in `_writes`.
 ///
 /// If the clock of a caller is wrong, the library may remove old write ids too early or too late.
 /// If the id of a write is no longer in `_writes`, the library may report an unknown outcome of the
@@ -147,7 +146,7 @@ impl Ring {
     }
 
     /// Returns the time in `_writes`, in seconds since the epoch. A write with an idempotency token
-    /// of the caller does not change the stored time.
+    /// of the caller does not change the time in `_writes`.
     pub(super) fn time(&self) -> Option<u32> {
         self.0[ID_LEN..self.head_len()].first_chunk().map(|time| u32::from_be_bytes(*time))
     }
@@ -157,9 +156,8 @@ impl Ring {
     /// `REST` seconds, and no stored id belongs to a write with an idempotency token of the caller,
     /// `push` keeps only the newest stored id.
     ///
-    /// For a write with an idempotency token of the caller, `push` keeps the stored time, and
-    /// ignores the age of the stored ids, because a later call with the same token must send the
-    /// same request.
+    /// For a write with an idempotency token of the caller, the result of `push` does not depend on
+    /// `at`, because a later call with the same token must send the same request.
     pub(crate) fn push(&self, id: WriteId, at: u64, keep: u8) -> Self {
         let now = u32::try_from(at / 1000).unwrap_or(u32::MAX);
         let (time, kept) = match id.repeats {
@@ -175,8 +173,8 @@ impl Ring {
     }
 
     /// Returns `true` if the next write may remove old write ids. Returns `false` while `_writes`
-    /// contains the id of a write with an idempotency token of the caller, because a repetition of
-    /// this write, which is possible at any time, needs the id.
+    /// contains the id of a write with an idempotency token of the caller, because the caller can
+    /// repeat this write at any time.
     fn has_rested(&self, now: u32) -> bool {
         // A stored time in the future comes from a wrong clock, and counts as recent.
         self.time().is_some_and(|time| now.saturating_sub(time) > REST) && !self.ids().any(StoredId::is_of_token)

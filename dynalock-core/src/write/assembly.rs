@@ -32,7 +32,7 @@ pub(crate) struct Assembly {
     /// The writes of the items and of the separate lease rows, in the order of the operations.
     pub(crate) writes: Vec<Write>,
     pub(crate) positions: Vec<WritePosition>,
-    /// For each operation, the state of the written item after the transaction.
+    /// For each operation that writes an item, the state of the item after the transaction.
     pub(crate) next: Vec<Option<Basis>>,
     sizes: Vec<WriteSize>,
 }
@@ -45,8 +45,8 @@ struct WriteSize {
     operation: usize,
 }
 
-/// The operations on one item in a transaction. The transaction gets one write of the item, and a
-/// second write if the lease of the item is in a separate row.
+/// The operations on one item in a transaction. The transaction contains one write of the item, and
+/// a second write if the lease of the item is in a separate row.
 struct ItemOperations<'o> {
     operations: &'o [Operation],
     /// The indexes of the operations on the item, never empty.
@@ -161,8 +161,8 @@ impl<'o> ItemOperations<'o> {
     }
 
     /// Returns the condition and the changes of the lease attributes for the write. If the
-    /// transaction contains a guard of the item's lease, the write counts as a write of the lease
-    /// holder.
+    /// transaction contains a guard of the item's lease, the condition requires that the guard
+    /// still holds the lease.
     fn clause(&self, intent: &dyn OwnedIntent, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self.guarded() {
             Some(holder) => LeaseClause::Holder(holder.clone()),

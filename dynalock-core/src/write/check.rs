@@ -18,10 +18,10 @@ use crate::{
 pub(crate) enum Requirement {
     /// The stored item must be in exactly the given state.
     Unchanged(State),
-    /// The key must have an item that has not expired. An item has expired if its time to live lies
-    /// in the given range of epoch seconds.
+    /// The key must have an item that has not expired. An item has expired if its time to live, in
+    /// epoch seconds, lies in the range of the [`ExpiredTimes`].
     Exists(ExpiredTimes),
-    /// The key must have no item, or must still have the expired item with the state in `expired`.
+    /// The key must have no item, or only the expired item in the unchanged state `expired`.
     Absent { expired: Option<State> },
     /// The stored lease must have the given owner and the given fence.
     Guard(HolderProof),

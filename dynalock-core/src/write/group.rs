@@ -1,7 +1,6 @@
 use std::{collections::HashMap, hash::Hash};
 
-/// Groups values by key. The groups are in the order in which `keyed` first contains their keys,
-/// and the values of a group are in the order of `keyed`.
+/// Groups values by key. The groups, and the values of each group, keep the order of `keyed`.
 pub(crate) fn groups<K: Hash + Eq, V>(keyed: impl ExactSizeIterator<Item = (K, V)>) -> Vec<Vec<V>> {
     let mut places = HashMap::with_capacity(keyed.len());
     let mut groups: Vec<Vec<V>> = Vec::with_capacity(keyed.len());

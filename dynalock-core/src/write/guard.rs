@@ -9,9 +9,8 @@ pub trait Guard: sealed::Sealed {}
 pub(crate) mod sealed {
     use super::{HolderProof, ItemRef};
 
-    /// The leased item and the holder that a guard names. Other crates cannot implement `Sealed`,
-    /// so they cannot implement [`Guard`](super::Guard).
-    /// [`Guard`](super::Guard).
+    /// The leased item and the lease holder of a guard. Other crates cannot implement `Sealed`, so
+    /// they cannot implement [`Guard`](super::Guard).
     pub trait Sealed {
         #[expect(private_interfaces, reason = "it is called here alone")]
         fn leased(&self) -> (ItemRef, HolderProof);

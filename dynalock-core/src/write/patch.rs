@@ -1,8 +1,8 @@
 //! Patches: changes of an item that the caller has not read.
 //!
 //! A patch increments the stored version and requires no particular version, so a patch does not
-//! conflict with other writers. A patch cannot add its write id to `_writes` without a read of the
-//! item, so a patch stores its write id in the first of the attributes [`PATCHES`], and moves the
+//! conflict with other writers. Without a read of the item, a patch cannot add its write id to
+//! `_writes`. A patch stores its write id in the first of the attributes [`PATCHES`], and moves the
 //! older patch ids to the next attributes.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,15 +43,14 @@ pub(crate) struct PatchIntent<T> {
     pub(crate) seen: SeenItem,
 }
 
-/// The properties of the stored item that change the update expression of the patch, learned from a
-/// read of the item, or from the item that DynamoDB returns with a refusal.
+/// The properties of the stored item that change the update expression of the patch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SeenItem {
     /// The indexes of the patch's changes whose attributes are null in the stored item.
     nulls: Vec<usize>,
-    /// `true` if the item has write ids but no version. If another program has removed the version
-    /// of an item, the patch writes a new incarnation (the random id that distinguishes an item
-    /// from its predecessors).
+    /// `true` if the item has write ids but no version. If a program that does not use dynalock has
+    /// removed the version of an item, the patch writes a new incarnation (the random id that
+    /// distinguishes an item from its predecessors).
     has_stray_ids: bool,
 }
 
@@ -185,8 +184,9 @@ impl<T: Versioned> PatchIntent<T> {
     }
 }
 
-/// Returns the condition that the item does not contain the write id of the patch, so that DynamoDB
-/// refuses a duplicate of the patch until later patches have removed the write id from the item.
+/// Returns the condition that the item does not contain the write id of the patch. With this
+/// condition, DynamoDB refuses a duplicate of the patch, unless eight later patches have removed
+/// the write id from the item.
 fn absent_from_register(stamp: WriteStamp, to: &mut Placeholders) -> String {
     let id = to.value(stamp.id.to_attribute());
     let mut terms = Joined::new("", " AND ");

@@ -76,7 +76,7 @@ impl Plan {
         std::iter::once(self.write).chain(self.companion.map(|companion| *companion))
     }
 
-    /// Returns the size of the item in the write, as DynamoDB counts it for the limits of a
+    /// Returns the size of the write in bytes, as DynamoDB counts the size for the limits of a
     /// transaction.
     pub(super) fn bytes(&self) -> usize {
         match &self.write.action {

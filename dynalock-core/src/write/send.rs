@@ -45,8 +45,8 @@ pub(crate) enum Proof {
     /// The item has no write ids, but its lease attributes show that the write has released the
     /// lease.
     Release,
-    /// The write is a delete, and the item is absent. The absence is uncertain evidence of the
-    /// delete, because another caller may have deleted the item.
+    /// The write is a delete, and the item is absent. The absence does not prove the delete,
+    /// because another caller may have deleted the item.
     Absence,
 }
 
@@ -339,8 +339,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Removes an expired first entry of the lock queue. Returns the error `error` if the first
-    /// entry of the queue has not expired.
+    /// Removes the expired head of the lock queue, or returns `error` if the queue has no expired
+    /// head.
     async fn evict(&mut self, met: Option<Item>, error: Error) -> Result<(), Error> {
         // `judge` has found that DynamoDB has applied no earlier attempt of the write.
         self.settle_doubt();

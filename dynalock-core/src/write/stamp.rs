@@ -9,7 +9,8 @@ pub(crate) struct WriteStamp {
 
 /// Makes the [`WriteStamp`] of each attempt of one write. Each attempt of a create has a different
 /// incarnation (the random id of the new item). If DynamoDB applies a delayed duplicate of the
-/// create after a delete, the incarnation distinguishes the new item from the deleted item.
+/// create after a delete of the item, the incarnation distinguishes the new item from the deleted
+/// item.
 #[derive(Debug)]
 pub(crate) struct WriteStamps {
     pub(crate) id: WriteId,

@@ -20,8 +20,8 @@ use crate::{
     telemetry::{self, detached, failure},
 };
 
-/// The time limit of the last read and of the removal of the queue entry, after a call's wait has
-/// ended.
+/// The time limit of a request that a call sends after the end of its wait, for example to remove
+/// its queue entry.
 pub(crate) const LAST_REQUEST: Duration = Duration::from_millis(50);
 
 pub(crate) struct Acquisition<'a> {
@@ -139,8 +139,8 @@ impl<'a> Acquisition<'a> {
             .with_cost(self.spec.call_cost.as_ref().map(|call_cost| call_cost.cost()))
     }
 
-    /// Returns the fence of the expired holder that the call has removed, or `None` if the grant
-    /// with the fence `fence` is not the next grant after this holder.
+    /// Returns the fence of the expired holder that the call has removed, if `fence` is the fence
+    /// of the next grant.
     pub(crate) fn taken_over_before(&self, fence: u64) -> Option<u64> {
         // Each grant raises the fence by one.
         self.taken_over.filter(|expired| expired.checked_add(1) == Some(fence))
@@ -191,11 +191,11 @@ impl<'a> Acquisition<'a> {
         Ok(!is_denied)
     }
 
-    /// Removes an expired holder, or waits until DynamoDB may grant the next attempt. Returns an
-    /// error if the queue is full.
+    /// Removes an expired holder, or waits for the release or the end of the holder's lease.
+    /// Returns an error if the queue is full.
     ///
-    /// A separate request removes an expired holder, because an enter request cannot remove the
-    /// holder, and the answer to a transaction does not show which holder the transaction replaced.
+    /// A separate request removes an expired holder. An enter request cannot remove a holder, and
+    /// the answer to a transaction for several locks does not show the previous holders.
     pub(crate) async fn after_denial(&mut self, record: LockRecord, caller: &mut Caller) -> Result<(), Stop> {
         let is_full =
             matches!(self.order, Order::Fair { most } if record.owner.is_none() && record.queue.len() >= most);
@@ -287,8 +287,8 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// If another request of the same client receives the lock's row before the end of `pause`,
-    /// `sleep_until_seen` returns the row at once.
+    /// Returns the lock's row as soon as another request of the same client has received the row,
+    /// or returns `None` after `pause`.
     pub(crate) async fn sleep_until_seen(
         &mut self,
         pause: Duration,
@@ -351,8 +351,8 @@ impl<'a> Acquisition<'a> {
         Error::Exhausted { spent: self.spent(), last: Box::new(Error::Unavailable(last)) }
     }
 
-    /// A call that does not wait may enter only an empty queue, so a full queue means that another
-    /// caller holds the lock, and `queue_full` returns [`Error::Locked`].
+    /// Returns [`Error::QueueFull`] for a call that waits, and [`Error::Locked`] for a call that
+    /// does not wait.
     fn queue_full(&self) -> Error {
         if self.is_single_attempt() {
             return self.locked();

@@ -127,7 +127,7 @@ async fn read(
 }
 
 /// Selects a new owner text for the next attempt, because a delayed duplicate of an earlier attempt
-/// may still acquire the locks with the owner text of that attempt.
+/// may still acquire the locks for the earlier owner text.
 fn renew_owner(all: &mut [Acquisition<'_>]) {
     give_back(all);
     let owner = all[0].spec.owner();

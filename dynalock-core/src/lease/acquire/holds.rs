@@ -21,7 +21,7 @@ struct ObservedHolder {
     /// The field `observation` is `None` until a read has shown the holder.
     observation: Option<Observation>,
     fence: u64,
-    /// The estimated start of the current grant.
+    /// The estimated time at which the holder acquired the lock.
     since: Instant,
     last_seen: Instant,
 }
@@ -69,14 +69,15 @@ impl ObservedHolds {
         self.holder = Some(ObservedHolder { observation, fence, since, last_seen: now });
     }
 
-    /// Returns the pause of a waiter while another waiter of the process reads the lock's row for
-    /// both waiters. The returned pause is longer than the mean time for which callers hold the
-    /// lock, and longer than the pause between two reads by the other waiter.
+    /// Returns the pause between two reads of a waiter, while another waiter of the process reads
+    /// the lock's row for both waiters. The returned pause is longer than the mean time for which
+    /// callers hold the lock, and longer than the pause between two reads by the other waiter.
     pub(crate) fn pause_of_others(&self, place: WaiterPlace, now: Instant, round_trip: Duration) -> Range<Duration> {
         around(self.pause(place, now, round_trip).end.max(self.mean.unwrap_or_default()).saturating_mul(4))
     }
 
-    /// The time at which the waiter last saw a free lock counts as the start of the next grant.
+    /// Records `now`, the time of a read that showed a free lock, as the estimated start of the
+    /// next grant.
     pub(crate) fn observe_free(&mut self, now: Instant) {
         let Some(before) = self.holder.take() else { return };
         if before.observation.is_some() {
@@ -90,7 +91,7 @@ impl ObservedHolds {
         self.mean = Some(self.mean.map_or(hold, |mean| (mean.saturating_mul(3) + hold) / 4));
     }
 
-    /// If no holder is known, the returned pause is `Duration::MAX`.
+    /// The returned pause is `Duration::MAX` if no read has shown a holder of the lock.
     pub(crate) fn pause(&self, place: WaiterPlace, now: Instant, round_trip: Duration) -> Range<Duration> {
         let Some(holder) = &self.holder else { return Duration::MAX..Duration::MAX };
         let age = now.duration_since(holder.since);

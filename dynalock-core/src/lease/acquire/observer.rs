@@ -13,15 +13,14 @@ use crate::{
 
 pub(crate) struct ExpiryObserver {
     options: LeaseOptions,
-    /// The unit of the stored end of a lease.
+    /// The unit of time of the stored end of a lease.
     unit: TimeUnit,
     rng: fastrand::Rng,
     observed: Option<Observed>,
     /// `true` if the last read showed no holder. After a read that shows no holder, `observed`
     /// keeps the last holder, because an eventually consistent read may be outdated.
     seems_free: bool,
-    /// The number of attempts, since the last change of the lease, that were sent because the lease
-    /// seemed to have ended.
+    /// The number of attempts to take over the lease since the last change of the lease.
     denials: u32,
 }
 
@@ -115,9 +114,9 @@ impl ExpiryObserver {
         }
     }
 
-    /// Returns the time until the waiter's next read or attempt. `read` is the time until the next
-    /// read of the lock's row. With each refused attempt to take over an ended lease, the pause
-    /// grows, up to one second, so that a lease that no caller can take over causes no busy loop.
+    /// Returns the time until the waiter's next read or attempt. `read` is the planned time until
+    /// the next read of the lock's row. Each further refused attempt to take over the lease doubles
+    /// the returned time, up to one second.
     pub(crate) fn pause(&mut self, read: Duration) -> Duration {
         const LONGEST: Duration = Duration::from_secs(1);
         if let Some(doublings) = self.denials.checked_sub(1) {

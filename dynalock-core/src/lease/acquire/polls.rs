@@ -40,8 +40,8 @@ impl<'a> Polls<'a> {
         self.holder = None;
     }
 
-    /// By default, the shortest pause between two reads is one round trip to DynamoDB, or the longest
-    /// pause if the longest pause is shorter.
+    /// By default, the shortest pause between two reads is one round trip to DynamoDB, but at most
+    /// the longest pause.
     pub(crate) fn pause(&mut self, place: WaiterPlace) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
         let AcquireSpec { connection, options: LeaseOptions { ttl, refresh, .. }, .. } = self.spec;

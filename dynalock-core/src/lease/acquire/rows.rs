@@ -8,8 +8,8 @@ use crate::{
     retry::Attempts,
 };
 
-/// All repetitions of the transaction have the same client request token, so DynamoDB applies the
-/// transaction only once. Returns the cancellation reasons if a condition was false.
+/// All attempts of the transaction contain the same ClientRequestToken, so DynamoDB applies the
+/// transaction at most once. Returns the cancellation reasons if a condition was false.
 pub(crate) async fn transact(
     attempts: &mut Attempts,
     AcquireSpec { connection, row, .. }: &AcquireSpec,

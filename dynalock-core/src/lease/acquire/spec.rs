@@ -18,8 +18,8 @@ use crate::{
 pub(crate) struct AcquireSpec {
     pub(crate) connection: Arc<Connection>,
     pub(crate) row: Row,
-    /// The name of the lock's row, or the key of a leased item. An empty `row_name` means that
-    /// errors must not show the key.
+    /// The name of the lock's row, or the key of a leased item. If `row_name` is empty, errors show
+    /// no key.
     pub(crate) row_name: Arc<str>,
     pub(crate) options: LeaseOptions,
     pub(crate) wait: Wait,
@@ -32,8 +32,8 @@ pub(crate) struct AcquireSpec {
 }
 
 impl AcquireSpec {
-    /// A call without a queue uses one owner text for all its attempts, so that the call recognises
-    /// a grant to a delayed duplicate.
+    /// After a lost reply, the owner text in the lock's row shows whether DynamoDB has granted the
+    /// lock to the call.
     pub(crate) fn owner(&self) -> Arc<str> {
         let nonce = random::generator().u64(..);
         match &*self.owner_label {

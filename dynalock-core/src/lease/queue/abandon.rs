@@ -67,8 +67,8 @@ fn begin(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> JoinHand
     tokio::spawn(detached("leave_queue", Arc::clone(&spec.row.table), leave, |()| None))
 }
 
-/// The attempts to remove the queue entry end after ten minutes, or after the ttl of the lease if
-/// that ttl is longer.
+/// The attempts to remove the queue entry end after ten minutes, or after one ttl if the ttl is
+/// longer than ten minutes.
 async fn leave(spec: AcquireSpec, owner: Arc<str>, duplicate: Duplicate, mut pending: Option<PendingGuard>) {
     const LONGEST: Duration = Duration::from_mins(10);
     let started = clock::now();

@@ -65,7 +65,7 @@ pub(crate) struct WaitEstimate {
 }
 
 impl WaitEstimate {
-    /// The caller has just entered the queue at the position `first`.
+    /// Starts the estimate for a caller that has just entered the queue at the position `first`.
     pub(crate) fn new(first: usize) -> Self {
         Self { entered: clock::now(), first }
     }
@@ -87,7 +87,8 @@ impl QueueStatus {
         }
     }
 
-    /// `report` sends no status in which only the estimate has changed.
+    /// Sends the status if the position, the number of waiters or the holder differs from the last
+    /// sent status.
     pub(crate) fn report(self, to: &watch::Sender<Option<Self>>) {
         let (position, waiting) = (self.position, self.waiting);
         let is_reported = to.send_if_modified(|last| {

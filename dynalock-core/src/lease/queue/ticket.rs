@@ -33,7 +33,7 @@ pub(super) struct Ticket<'a> {
 }
 
 enum Place {
-    /// The call's entry waits in the queue. The field is the smallest number of entries that any
+    /// The call's entry waits in the queue. The `usize` is the smallest number of entries that a
     /// read has shown before the call's entry.
     Waiting(usize),
     /// The call's entry is the head of the queue.
@@ -86,8 +86,7 @@ impl<'a> Ticket<'a> {
         self.move_to(item, record)
     }
 
-    /// Returns `false` if the lock's row does not prove the position of the call's entry, so that
-    /// the call must send a consistent read.
+    /// Returns `false` if the call must confirm the position of its entry by a consistent read.
     pub(super) fn saw_elsewhere(&mut self, seen: SeenRow) -> bool {
         let place = self.record(seen.item.as_ref()).place_of(&self.acquisition.owner);
         (seen.source != RowSource::EventualRead || place.is_some_and(|index| index > 0)) && self.saw(seen)

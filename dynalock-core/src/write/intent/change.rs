@@ -102,10 +102,10 @@ impl<T: Versioned> IntentOf<T> {
         self.change.basis().is_some_and(|basis| revision_in(item, T::MODEL.version) == basis.state.revision)
     }
 
-    /// Returns `true` if the stored item has an attribute that `T` does not name and that no
-    /// flattened field of the caller's value has written. The condition of a PutItem does not
-    /// compare attributes that `T` does not name, so a PutItem could undo a change of another
-    /// program.
+    /// Returns `true` if the stored item has an attribute that belongs neither to a field of `T`
+    /// nor to a flattened field of the caller's value. The condition of a PutItem does not compare
+    /// attributes without a field in `T`, so a PutItem could undo another program's changes of
+    /// these attributes.
     pub(crate) fn keeps_foreign(&self, stored: &Item, changes: &Changes) -> bool {
         let is_known = |name: &str| {
             T::MODEL.attributes.contains(&name)

@@ -30,9 +30,8 @@ pub(crate) trait Intent: Send + Sync {
 
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error>;
 
-    /// Returns `true` if DynamoDB could apply two attempts of the write, and the second attempt
-    /// would change the item again. Only a patch changes the stored value without requiring a
-    /// version.
+    /// Returns `true` for a patch, because DynamoDB could apply two attempts of a patch, and the
+    /// second attempt would change the item again.
     fn is_relative(&self) -> bool {
         matches!(self.target().expected, Expected::Present)
     }
@@ -81,8 +80,8 @@ impl Target<'_> {
 pub(crate) trait OwnedIntent: Intent {
     fn state(&self) -> Option<&State>;
 
-    /// Changes the write, so that its next attempt fits the stored item: for example, the next
-    /// attempt of a create then replaces an expired item.
+    /// Adapts the write to the stored item: for example, the next attempt of a create then replaces
+    /// an expired item.
     fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error>;
 
     /// Returns the result of the write: a `Stored<T>`, or `()` for a delete or a patch. `next` is
@@ -94,7 +93,7 @@ pub(crate) trait OwnedIntent: Intent {
 #[must_use]
 pub(crate) enum Adapted {
     Yes,
-    /// The write is unchanged, so another attempt would send the same request.
+    /// `adapt` has not changed the write, so another attempt would send the same request.
     No,
 }
 
