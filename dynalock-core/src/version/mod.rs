@@ -49,8 +49,8 @@ impl Revision {
     pub(crate) fn next(&self, id: WriteId, begins: Incarnation, at: u64, keep: u8) -> Option<Self> {
         let version = self.number().checked_add(1)?;
         let new = Ring::new(begins);
-        // If an item has no version, another program may have changed the item several times and
-        // kept the write ids.
+        // If an item has no version, a program that does not use dynalock may have changed the item
+        // several times and kept the write ids.
         let ring = self.ring.as_ref().filter(|_| self.is_tracked()).unwrap_or(&new);
         Some(Self { version: Some(version), ring: Some(ring.push(id, at, keep)) })
     }
@@ -70,13 +70,13 @@ impl Revision {
     /// because a program that does not use dynalock may restore earlier attributes.
     pub(crate) fn is_over(&self, now: Option<&Self>) -> bool {
         // Without a version or without write ids, only the content identifies the state of an item,
-        // and another program may restore an earlier content.
+        // and any program may restore an earlier content.
         let (Some(version), Some(ring)) = (self.version, &self.ring) else { return false };
         let Some(now) = now else { return true };
         match &now.ring {
             Some(found) if found.incarnation() == ring.incarnation() => now.version.is_some_and(|now| now > version),
             Some(_) => true,
-            // Another program may later restore the removed write ids.
+            // A program that does not use dynalock may later restore the removed write ids.
             None => false,
         }
     }

@@ -38,7 +38,7 @@ impl ObservedHolds {
     /// `ttl` is the ttl of the waiter.
     pub(crate) fn observe(&mut self, record: &LockRecord, now: Instant, epoch_millis: u64, ttl: Duration) {
         let Some(observation) = record.observation() else { return };
-        // Another program may write a row with a holder but without a fence.
+        // A program that does not use dynalock may write a row with a holder but without a fence.
         let fence = record.last_fence().unwrap_or(0);
         let mut since = now;
         if let Some(before) = &mut self.holder {
