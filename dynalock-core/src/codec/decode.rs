@@ -92,8 +92,9 @@ pub(super) fn is_tracked(model: &Model, item: &Item) -> bool {
     item.contains_key(model.version) && item.contains_key(WRITES)
 }
 
-/// Returns the [`State`] of an item: its version and write ids, and a copy of the item if one of the
-/// two is missing. `take_state` also removes the attribute `_writes` (the write ids) from `item`.
+/// Returns the [`State`] of an item: its version and write ids, and a copy of the item if one of
+/// the two is missing. `take_state` also removes the attribute `_writes` (the write ids) from
+/// `item`.
 fn take_state(model: &Model, table: &Arc<str>, item: &mut Item) -> Result<State, Error> {
     // The copy `image` must contain the attribute `_writes`.
     let image = (!is_tracked(model, item)).then(|| Box::new(image(model, item)));
@@ -121,7 +122,7 @@ fn corrupt(table: &Arc<str>, attribute: &'static str, reason: &'static str) -> E
 }
 
 /// Decodes an item from which the caller has removed the attributes of the library, for example
-/// `_writes`. A field marked `#[dynalock(version)]` gets the value `version`.
+/// `_writes`. Sets a field marked `#[dynalock(version)]` to the argument `version`.
 pub(super) fn value_of<T: Versioned>(table: &Arc<str>, mut item: Item, version: u64) -> Result<T, Error> {
     // Serde requires the version field, even if the stored item has no version.
     if T::MODEL.version_is_field {
@@ -187,9 +188,9 @@ fn is_known(value: &AttributeValue) -> bool {
     }
 }
 
-/// Returns a phrase for the type of an attribute, for use in error messages, for example
-/// `a string`. For a list or a map, serde may have refused an inner value, so `kind_of` returns
-/// `another value in a list` or `another value in a map`.
+/// Returns a phrase for the type of an attribute in error messages, for example `a string`. For a
+/// list or a map, the phrase is `another value in a list` or `another value in a map`, because
+/// serde may have refused only a value inside the list or map.
 fn kind_of(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "a string",

@@ -221,8 +221,8 @@ struct Diff<'a> {
 }
 
 impl Diff<'_> {
-    /// Finds the fingerprint of an attribute. The search first tries the attribute after the last
-    /// match, because serde usually writes the attributes in the same order.
+    /// Finds the fingerprint of the attribute `name`. `find` first tries the attribute after the
+    /// last match, because serde usually writes the attributes of a value in the same order.
     fn find(&mut self, name: &str) -> Option<usize> {
         let found = match self.before.attributes.get(self.at) {
             Some(here) if here.name == name => Some(self.at),
@@ -270,8 +270,8 @@ fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
 }
 
 /// Returns the error for a value that `serde_dynamo` cannot convert into an attribute. A text of
-/// `serde_dynamo` that is not in `SETS` may quote the value, so the text becomes the `detail` of
-/// the error.
+/// `serde_dynamo` that is not in `SETS` becomes the `detail` of the error, which `Display` and
+/// `Debug` omit.
 fn not_converted(error: &serde_dynamo::Error) -> SerdeError {
     const SETS: [(&str, &str); 4] = [
         ("Not a set-like sequence", "it is written as a set, and is no list"),

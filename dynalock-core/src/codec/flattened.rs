@@ -69,9 +69,9 @@ pub(super) fn remove_aliases<T: Versioned>(
     shows_all::<T>(table, changes.after(T::MODEL, stored), &names, blamed)
 }
 
-/// Decodes the item, serializes the decoded value, and returns an error if serde fails or does not
-/// write each attribute in `written`. The error names the first attribute that serde does not
-/// write, or the attribute `blamed` if serde cannot decode the item.
+/// Decodes the item, serializes the decoded value, and returns an error if serde fails or leaves
+/// out an attribute in `written`. The error names the first attribute that serde leaves out, or the
+/// attribute `blamed` if serde cannot decode the item.
 fn shows_all<T: Versioned>(
     table: &Arc<str>,
     item: Item,
@@ -96,9 +96,8 @@ fn shows_all<T: Versioned>(
 }
 
 /// Returns the alias under which the item stores the field `name`, or `None` if the item contains
-/// no alias of `name`. Serde cannot read an item that contains both a field and its alias, so
-/// `alias_of` adds the field `name` to the item, and searches for an attribute without which serde
-/// can read the field.
+/// no alias of `name`. `alias_of` adds the field `name` to the item, and searches for an attribute
+/// whose removal lets serde read the field.
 fn alias_of<T: Versioned>(
     table: &Arc<str>,
     stored: &Item,

@@ -2,11 +2,9 @@
 
 use crate::error::{CodecReason, SerdeError};
 
-/// Converts the text of a `serde_dynamo` error into the reason of a [`SerdeError`]. In the texts of
-/// serde and `serde_dynamo`, the part before `, expected` may quote the value, so the reason
-/// contains only the part after `, expected`, or a field name. If the text is no known text of
-/// serde or `serde_dynamo`, the text comes from the code of the user's type, and becomes the
-/// `detail` of the error.
+/// Converts the text of a `serde_dynamo` error into the reason of a [`SerdeError`]. The part of an
+/// error text before `, expected` may quote the value, so the reason omits this part. An unknown
+/// error text becomes the `detail` of the error, which `Display` and `Debug` omit.
 ///
 /// `found` is the type of the stored attribute.
 pub(super) fn refused_by_serde(error: &serde_dynamo::Error, found: &'static str) -> SerdeError {

@@ -1,4 +1,4 @@
-//! Defines `Stored`: a value together with the state of the stored item at the time of the read.
+//! Defines `Stored`: a value together with the version of the stored item.
 
 use std::{
     fmt,
@@ -25,9 +25,8 @@ use crate::{
 /// `Stored<T>` dereferences to `T`. The first mutable access to the value computes a fingerprint of
 /// each attribute that serde writes. [`Repository::update`](crate::Repository::update) later writes
 /// only the attributes whose fingerprints have changed. A program must change the value only by a
-/// mutable access, because the library may not notice a change through a `Mutex` or an atomic
-/// inside the value. Serde serializes a `Stored<T>` in the same way as the `T` inside the
-/// `Stored<T>`.
+/// mutable access, because the library can miss a change through a `Mutex` or an atomic inside the
+/// value. Serde serializes a `Stored<T>` in the same way as the `T` inside the `Stored<T>`.
 ///
 /// # Examples
 ///
@@ -46,8 +45,8 @@ use crate::{
 #[derive(Clone)]
 pub struct Stored<T> {
     value: T,
-    /// The state of the stored item for the next write, or the etag of a value from
-    /// [`Stored::assume`].
+    /// The etag if the value comes from [`Stored::assume`], or else the [`Basis`] of the next
+    /// write.
     origin: Result<Basis, Etag>,
 }
 
@@ -56,8 +55,8 @@ pub(crate) struct Basis {
     pub(crate) state: State,
     pub(crate) times: KeptTimes,
     /// The fingerprints of the value before its first mutable access, or `None` if the program has
-    /// had no mutable access. A mutable access cannot return an error, so the next write of the
-    /// value returns the error if serde could not serialize the value for the fingerprints.
+    /// had no mutable access. If serde cannot serialize the value for the fingerprints, the next
+    /// write of the value returns the error.
     before: Option<Result<Arc<Fingerprints>, SerdeError>>,
     content: Content,
 }
@@ -67,7 +66,7 @@ pub(crate) struct Basis {
 #[derive(Clone)]
 pub(crate) struct Content(Option<Arc<Item>>);
 
-/// The condition of the next write compares the `State` of a read with the stored item.
+/// The condition of the next write of a value compares the value's `State` with the stored item.
 #[derive(Clone, PartialEq)]
 pub(crate) struct State {
     pub(crate) revision: Revision,
@@ -170,9 +169,9 @@ impl<T: Versioned> Stored<T> {
     ///
     /// Serde writes a `HashSet` as a list. For two `HashSet`s with the same members, serde may
     /// write lists in different orders. An [`update`](crate::Repository::update) of a value from
-    /// `assume` may therefore write a `HashSet` and increment the version, even if the members of
-    /// the set have not changed. A `BTreeSet` has a fixed order, so an update writes a `BTreeSet`
-    /// only if the members of the set have changed.
+    /// `assume` may write a `HashSet` and increment the version, even if the members of the set
+    /// have not changed. A `BTreeSet` has a fixed order, so an update writes a `BTreeSet` only if
+    /// the members of the set have changed.
     ///
     /// # Examples
     ///
@@ -240,9 +239,8 @@ impl Basis {
         Self::read(state, Content::of(model, &Item::new()), KeptTimes::default())
     }
 
-    /// Replaces the incarnation (random id) by the incarnation of the stored item. Each attempt of
-    /// a create has a different incarnation, and DynamoDB has stored the incarnation of the applied
-    /// attempt.
+    /// Replaces the incarnation by the incarnation (random id) of the stored item, which an earlier
+    /// attempt of the create may have written.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         self.state.revision = self.state.revision.in_life(incarnation);
         self

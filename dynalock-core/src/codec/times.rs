@@ -12,7 +12,8 @@ pub(super) fn times_of(model: &Model, item: &Item) -> KeptTimes {
     KeptTimes { created_at: of.created_at.and_then(time), updated_at: of.updated_at.and_then(time) }
 }
 
-/// Returns both times of an item that is created at `at` (epoch milliseconds).
+/// Returns the creation time and the time of the last write of an item that is created at `at`
+/// (epoch milliseconds).
 pub(crate) fn times_of_create(model: &Model, at: u64) -> KeptTimes {
     KeptTimes { created_at: model.times.created_at.map(|time| moment(time, at)), ..KeptTimes::default() }
         .after(model, at)

@@ -52,8 +52,8 @@ use crate::{
 ///   may show the later write and miss the earlier write. A query may show or miss an item that is
 ///   created or deleted during the query. A unit of work ([`transact`](crate::transact)) cannot
 ///   send queries.
-/// - A read ignores the rows of [separate leases](crate::Lockable): results, counts and limits do
-///   not include lease rows.
+/// - A read neither returns nor counts the rows of [separate leases](crate::Lockable), and lease
+///   rows do not count towards a limit.
 /// - Reads of a table or a local secondary index are strongly consistent, unless
 ///   [`eventually_consistent`](Self::eventually_consistent) is set. Reads of global secondary
 ///   indexes are always eventually consistent.
@@ -302,8 +302,8 @@ impl<T, K> Query<T, K> {
     }
 
     /// Includes expired items in the result. The time in the field with `#[dynalock(expires)]`
-    /// decides whether an item has expired. By default, results, counts and limits do not include
-    /// expired items.
+    /// decides whether an item has expired. By default, a read neither returns nor counts expired
+    /// items, and expired items do not count towards a limit.
     ///
     /// # Examples
     ///
@@ -336,22 +336,23 @@ impl<T, K> Query<T, K> {
         /// The deadline applies to each page of a query. The default deadline is the deadline of
         /// the repository.
         deadline;
-        /// The limit applies separately to each page that the library reads from DynamoDB. The
-        /// default limit is the number of attempts that the repository allows.
+        /// The limit of attempts applies separately to each page that the library reads from
+        /// DynamoDB. The default limit is the number of attempts that the repository allows.
         attempts;
         /// The default timeout is the timeout of the repository.
         attempt_timeout;
         ///
-        /// The capacity budget applies to all pages of the read together. The default capacity budget
-        /// is the capacity budget of the repository.
+        /// The capacity budget applies to all pages of the read together. The default capacity
+        /// budget is the capacity budget of the repository.
         ///
-        /// The library assumes that each page consumes as many read units as the previous page. If
-        /// the next request would exceed the budget, a [`stream`](Self::stream) first returns the
-        /// items of the earlier pages, and then returns the error. A [`page`](Self::page) contains
-        /// fewer items than its [`limit`](Self::limit) if the budget does not allow a further
-        /// request. The next page begins after the last returned item. If the budget does not
-        /// allow the reads of whole items that [`fetch`](Self::fetch) sends for a page, the call
-        /// returns [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) instead of the page.
+        /// Before a request for a further page, the library assumes that the page consumes as many
+        /// read units as the previous page. If the next request would exceed the budget, a
+        /// [`stream`](Self::stream) first returns the items of the earlier pages, and then returns
+        /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A [`page`](Self::page) contains
+        /// fewer items than its [`limit`](Self::limit), and a token of the next page, if the budget
+        /// does not allow a further request. If the budget does not allow the reads of whole items
+        /// that [`fetch`](Self::fetch) sends for a page, the call returns
+        /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) instead of the page.
         budget;
     }
 
@@ -359,7 +360,7 @@ impl<T, K> Query<T, K> {
     /// signature. Without a secret, a client of the program can edit a page token, so that the
     /// query continues at another key. An edited page token cannot change the query itself. The
     /// signature is HMAC-SHA-256, so use 32 random bytes as the secret. A signed page token still
-    /// shows the key of an item in readable form.
+    /// contains the key of an item of the query in readable form.
     ///
     /// # Examples
     ///
@@ -519,9 +520,9 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     }
 
     /// Returns the number of items that the query or scan finds, at most the
-    /// [`limit`](Self::limit). For a count, DynamoDB reads all the items and charges for the reads,
-    /// but transfers at most the keys and the expiry times of the items. The count includes items
-    /// that cannot be decoded.
+    /// [`limit`](Self::limit). DynamoDB charges for a count by the size of the read items, but
+    /// transfers at most the keys and the expiry times of the items. The count includes items that
+    /// cannot be decoded.
     ///
     /// # Examples
     ///

@@ -36,12 +36,11 @@ struct SegmentFeed {
 }
 
 enum Next {
-    /// The library has not requested the next page of the segment. The page begins after the
-    /// contained key, or at the first item if `After` contains `None`.
+    /// The library has not requested the next page of the segment. The page begins after the key in
+    /// `After`, or at the first item if `After` contains `None`.
     After(Option<Item>),
     /// The request for the next page failed while the caller still had items of an earlier page.
-    /// After the failure, the library requests the next page again when the caller has no items
-    /// left.
+    /// When the caller has no items left, the library requests the next page again.
     Failed(Option<Item>),
     Coming {
         after: Option<Item>,

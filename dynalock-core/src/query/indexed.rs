@@ -58,12 +58,12 @@ macro_rules! fetch {
         impl<T, S> Query<T, $kind<S, KeysAlone>> {
             /// Reads whole items from the table by the keys that the index returns, up to 100 items
             /// in a request. The reads from the table are strongly consistent and return the newest
-            /// state of each item. If another caller has changed an item, the newest state of the
-            /// item may have another partition key of the index than the query. If a program
-            /// deletes an item after the library has read the item's key in the index, the result
-            /// does not contain the item. The key of a deleted item may still count towards the
-            /// [`limit`](Self::limit) of a page. [`count`](Query::count) counts the keys in the
-            /// index, and reads no items.
+            /// state of each item. `fetch` may return an item that no longer matches the query, if
+            /// another caller has just changed the item. If a program deletes an item after the
+            /// library has read the item's key in the index, the result does not contain the item.
+            /// The key of a deleted item may still count towards the [`limit`](Self::limit) of a
+            /// page. After `fetch`, [`count`](Query::count) still counts the keys in the index, and
+            /// reads no items from the table.
             ///
             /// # Examples
             ///

@@ -11,9 +11,9 @@ use crate::{
     model::Versioned,
 };
 
-/// A struct whose partition key the caller can pass as a value of type `P`. `#[derive(Versioned)]`
-/// implements `Partitioned` for the type of the partition key, for a reference to this type, and
-/// for `&str` if the key is a `String`.
+/// A struct whose partition key the caller can pass to a query as a value of type `P`.
+/// `#[derive(Versioned)]` implements `Partitioned` for the type of the partition key, for a
+/// reference to this type, and for `&str` if the key is a `String`.
 #[diagnostic::on_unimplemented(
     message = "`{P}` does not name a partition of `{Self}`",
     label = "not the partition key of `{Self}`",
@@ -24,8 +24,9 @@ pub trait Partitioned<P> {
     fn partition(value: P) -> KeyValue;
 }
 
-/// A struct whose queries accept a range of sort keys. The type parameter `R` is the type of a value
-/// or a Rust range, for example `7` or `100..200`. `#[derive(Versioned)]` implements `Sorted` for a struct with a sort key.
+/// A struct whose queries accept a range of sort keys. The type parameter `R` is the type of a
+/// value, a Rust range or a [`Prefix`](super::Prefix), for example `7` or `100..200`.
+/// `#[derive(Versioned)]` implements `Sorted` for a struct with a sort key.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no sort key",
     label = "no field of `{Self}` has `#[dynalock(sort_key)]`"
@@ -119,8 +120,8 @@ pub trait Reads<T>: sealed::Sealed {
     fn row(table: &Arc<str>, item: Item) -> Result<Self::Row>;
 }
 
-/// The kinds of reads that accept a range of sort keys. The type parameter `R` is the type of a value
-/// or a Rust range, for example `7` or `100..200`.
+/// The kinds of reads that accept a range of sort keys. The type parameter `R` is the type of a
+/// value, a Rust range or a [`Prefix`](super::Prefix), for example `7` or `100..200`.
 #[diagnostic::on_unimplemented(
     message = "a scan reads all items: it has no range of a sort key",
     label = "use `filter`, or `query` for a range"

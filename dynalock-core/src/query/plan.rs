@@ -96,8 +96,8 @@ impl Plan {
         Ok(page)
     }
 
-    /// Reads the whole items whose keys a page of an index contains. Returns only items that still
-    /// exist in the table, in the order of `named`.
+    /// Reads the whole items whose keys are in `named`, a page of an index. Returns only the items
+    /// that still exist in the table, in the order of the index.
     pub(super) async fn fetch(&self, named: Vec<Item>, limits: Limits) -> Result<Vec<Item>> {
         if !self.fetches || named.is_empty() {
             return Ok(named);
@@ -136,7 +136,7 @@ impl Plan {
     }
 
     /// Returns `true` if an item of the query can have the value `value` in the key attribute
-    /// `key`. Each item of the query has the query's partition in its partition key.
+    /// `key`.
     pub(super) fn may_hold(&self, key: &KeyModel, value: &KeyValue) -> bool {
         self.partition.as_ref().is_none_or(|partition| partition.key != *key || partition.value == *value)
     }

@@ -22,9 +22,9 @@ use crate::{
 /// | `..` | all sort keys |
 ///
 /// A bound is a value of the type `S` or a reference to such a value. For a string sort key, a
-/// bound may be a `&str`. The trait `SortRange` is implemented for single values and for Rust
-/// ranges. The type parameter `M` distinguishes the implementations of `SortRange`, and the
-/// compiler infers `M`, so a caller never names `M`.
+/// bound may be a `&str`. The trait `SortRange` is implemented for single values, for Rust ranges
+/// and for [`Prefix`]. The type parameter `M` distinguishes the implementations of `SortRange`, and
+/// the compiler infers `M`, so a caller never names `M`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no range of a sort key of type `{S}`",
     label = "expected a `{S}`, or a range of it",
@@ -36,12 +36,12 @@ pub trait SortRange<S, M> {
     fn into_bounds(self) -> SortBounds;
 }
 
-/// The type parameter `M` of [`SortRange`] in the implementations for a single value.
+/// The type argument `M` of [`SortRange`] in the implementations for a single value.
 #[derive(Debug)]
 pub enum Value {}
 
-/// The type parameter `M` of [`SortRange`] in the implementations for Rust ranges, for example
-/// `a..=b`.
+/// The type argument `M` of [`SortRange`] in the implementations for [`Prefix`] and for Rust
+/// ranges, for example `a..=b`.
 #[derive(Debug)]
 pub enum Bounds {}
 

@@ -15,7 +15,7 @@ use crate::{
     number,
 };
 
-/// A page token identifies the last item of a page, so that a query can continue after this item.
+/// A page token identifies the item after which the next page of a query or scan begins.
 /// [`Page::next`](super::Page) contains the token of the next page. A web server can put a page
 /// token into the link to the next page.
 ///
@@ -27,10 +27,11 @@ use crate::{
 ///   filter. A query refuses the page token of a different query with
 ///   [`Error::PageToken`](crate::Error::PageToken). The caller may change the `limit` and the
 ///   consistency of the read from one page to the next page.
-/// - A page token is not encrypted. A page token contains the key of the last item of the page in
-///   readable form. A client that changes the key in an unsigned page token can continue the same
-///   query after any other key. [`Query::with_key`](super::Query::with_key) signs the page tokens
-///   with a secret, so that a query accepts only page tokens with a valid signature.
+/// - A page token is not encrypted. A page token contains the key of an item of the query in
+///   readable form, possibly of an item that the filter has left out. A client that changes the key
+///   in an unsigned page token can continue the same query after any other key.
+///   [`Query::with_key`](super::Query::with_key) signs the page tokens with a secret, so that a
+///   query accepts only page tokens with a valid signature.
 ///
 /// # Examples
 ///
@@ -54,7 +55,7 @@ const FORMAT: u8 = 1;
 const MALFORMED: &str = "it was shortened, edited, or made by another program";
 
 impl PageToken {
-    /// `place` contains the key attributes of the last item of the page.
+    /// `place` contains the key attributes of the item after which the next page begins.
     pub(super) fn seal(plan: &Plan, place: &Item, secret: Option<&Secret>) -> Self {
         let mut bytes = vec![FORMAT];
         bytes.extend(plan.digest().to_be_bytes());

@@ -73,9 +73,9 @@ fn is_active(model: &Model, described: &TableDescription) -> bool {
     described.table_status == Some(TableStatus::Active) && is_built
 }
 
-/// Switches time to live on, and waits until DynamoDB shows that time to live is on. DynamoDB
-/// refuses an UpdateTimeToLive if another caller has just switched time to live on, so a refusal is
-/// an error only if time to live is still off after the refusal.
+/// Switches time to live on, and waits until DynamoDB shows that time to live is on. A refused
+/// UpdateTimeToLive is an error only if time to live is still off afterwards, because another
+/// caller may have switched time to live on.
 async fn until_time_to_live_is_on(
     attempts: &mut Attempts,
     Creation { connection, table, .. }: Creation<'_>,

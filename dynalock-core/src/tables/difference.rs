@@ -27,8 +27,8 @@ pub struct TableReport {
 /// A difference between a table and its struct. `Display` writes a sentence with the difference and
 /// with the change that removes the difference.
 ///
-/// In each variant, the field `expected` contains the requirement of the struct, and the field
-/// `found` contains the state of the table.
+/// The field `expected` of a variant contains the requirement of the struct, and the field `found`
+/// contains the corresponding property of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TableDifference {
@@ -133,7 +133,7 @@ pub enum TableDifference {
     /// A key of an index has another type in the table than in the struct.
     #[non_exhaustive]
     IndexKeyType {
-        /// The name of the index with the key attribute.
+        /// The name of the index whose key type differs.
         index: &'static str,
         /// The scope that the index has in the table: global or local.
         scope: IndexScope,
@@ -190,8 +190,8 @@ pub enum TableDifference {
         /// The attribute that the table uses for time to live.
         found: String,
     },
-    /// Time to live is on for an attribute of a lease. DynamoDB may delete leased items and named
-    /// locks, with their fences, after the leases have ended.
+    /// Time to live is on for an attribute in which the library stores a lease. DynamoDB may delete
+    /// leased items and named locks, with their fences, after the leases have ended.
     #[non_exhaustive]
     TimeToLiveOfLease {
         /// The attribute that the table uses for time to live.
