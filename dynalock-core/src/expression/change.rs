@@ -20,9 +20,9 @@ pub(super) enum ChangeKind {
     Set(AttributeValue),
     SetIfAbsent(AttributeValue),
     Add(Box<Sum>, Presence),
-    /// `Extend` adds the elements in its second field at one end of the stored list. If the
-    /// attribute is missing, the stored list starts from the list in the third field. If the third
-    /// field is `None`, the attribute must exist.
+    /// `Extend(end, elements, start)` adds `elements` at the front or at the back of the stored
+    /// list. If the attribute is missing, `Extend(end, elements, Some(start))` adds `elements` to
+    /// the list `start`, and DynamoDB refuses `Extend(end, elements, None)`.
     Extend(ListEnd, Vec<AttributeValue>, Option<Vec<AttributeValue>>),
     Insert(AttributeValue, Presence),
     Delete(AttributeValue),

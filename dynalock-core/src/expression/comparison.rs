@@ -116,9 +116,9 @@ macro_rules! conditions_of {
 
             /// Returns a condition that is true if the attribute equals `operand`.
             ///
-            /// Serde either writes `None` as a null, or leaves out the attribute. Serde reads both
-            /// a null and a missing attribute as `None`. The condition `eq(None)` is true for a
-            /// null and for a missing attribute.
+            /// Serde writes `None` as a null, or leaves out the attribute if the field has
+            /// `#[serde(skip_serializing_if)]`. Serde reads both a null and a missing attribute as
+            /// `None`. The condition `eq(None)` is true for a null and for a missing attribute.
             ///
             /// # Examples
             ///
@@ -252,7 +252,6 @@ macro_rules! conditions_of {
             }
         }
 
-        /// The conditions `lt`, `le`, `gt`, `ge` and `between` compare the order of two values.
         /// DynamoDB orders numbers by value, strings by UTF-8 bytes, and binary values by unsigned
         /// bytes. For a missing attribute and for a null, `lt`, `le`, `gt`, `ge` and `between` are
         /// false.

@@ -12,8 +12,8 @@ use crate::{
     version::WRITES,
 };
 
-/// Returns the condition that the key has no item. Each item has a partition key, but an item may
-/// have no version.
+/// Returns the condition that the key has no item. The condition tests the partition key and not
+/// the version, because an item may have no version.
 pub(crate) fn absent(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_not_exists({})", to.name(model.partition_key.name))
 }
@@ -22,8 +22,8 @@ pub(crate) fn exists(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_exists({})", to.name(model.partition_key.name))
 }
 
-/// Returns the condition that the item has not expired. An item has expired if its time to live, in
-/// epoch seconds, is at least `over[0]` and at most `over[1]`.
+/// Returns the condition that the item has not expired. `over` contains the least and the greatest
+/// time to live, in epoch seconds, of an expired item.
 pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> String {
     let [first, last] = over.map(|seconds| to.value(AttributeValue::N(seconds.to_string())));
     format!("NOT {} BETWEEN {first} AND {last}", to.name(expires))
@@ -33,9 +33,10 @@ pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> Str
 /// the `State`. The condition compares the version of the item and its incarnation (the random id
 /// that each create stores).
 ///
-/// For an item without a version or without write ids, the condition compares all attributes of
-/// `image`, which a read of the item has returned. An attribute whose name is in `model.attributes`
-/// or in `written`, but not in `image`, must be absent from the stored item.
+/// For an item without a version or without the attribute `_writes`, the condition compares all
+/// attributes of `image` (an earlier copy of the item) with the stored item. An attribute whose
+/// name is in `model.attributes` or in `written`, but not in `image`, must be absent from the
+/// stored item.
 pub(crate) fn unchanged<'a>(
     model: &'a Model,
     State { revision, image }: &'a State,

@@ -149,7 +149,7 @@ fn push_placeholder(sign: &str, index: usize, text: &mut String) {
 
 /// Writes the number of a placeholder in base 36. With decimal placeholder numbers, for example
 /// `#100`, an expression of 4 KB (DynamoDB's maximum) would have room for about 20 % fewer
-/// attributes.
+/// attributes than with base 36.
 fn write_digits(number: usize, to: &mut impl fmt::Write) -> fmt::Result {
     const DIGITS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
     if number >= DIGITS.len() {

@@ -47,9 +47,9 @@ impl<V: Serialize> AsOperand<Option<V>> for &V {
 }
 
 /// The types of bounds (operands of `lt`, `le`, `gt`, `ge` and `between`) that a condition accepts
-/// for an attribute of type `V`. Strings, numbers and bytes have an order, and DynamoDB stores each
-/// [`KeyAttribute`] as a string, a number or bytes. For an attribute of type `Option<V>`, a
-/// condition accepts the same types of bounds as for an attribute of type `V`.
+/// for an attribute of type `V`. If `V` is a [`KeyAttribute`], `f32` or `f64`, each type of operand
+/// ([`AsOperand`]) is also a type of bound. For an attribute of type `Option<V>`, a condition
+/// accepts the same types of bounds as for an attribute of type `V`.
 #[diagnostic::on_unimplemented(
     message = "DynamoDB does not order an attribute of type `{V}` and `{Self}`",
     label = "neither less nor greater than `{V}`",

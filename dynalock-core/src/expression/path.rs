@@ -225,7 +225,7 @@ impl<M: Map> Map for Option<M> {
     type Value = M::Value;
 }
 
-/// The struct `S`, or the type `Option<S>`.
+/// A type of attribute that contains the struct `S`: `S` itself, or `Option<S>`.
 #[diagnostic::on_unimplemented(
     message = "an attribute of type `{Self}` does not have the fields of `{S}`",
     label = "not a `{S}`",

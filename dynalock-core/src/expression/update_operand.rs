@@ -74,8 +74,9 @@ pub struct Sum {
     /// the range of the attribute's type. `range` is `None` if, for every number of the attribute's
     /// type, the sum with `delta` is outside the range of the type.
     pub(super) range: Option<(AttributeValue, AttributeValue)>,
-    /// The number that a missing attribute counts as, and the sum of this number and `delta`.
-    /// `start` is `None` if the sum in `start` would be outside the range of the attribute's type.
+    /// The number from which `add` starts if the attribute is missing, and the sum of this number
+    /// and `delta`. `start` is `None` if the sum in `start` would be outside the range of the
+    /// attribute's type.
     pub(super) start: Option<(AttributeValue, AttributeValue)>,
     /// The number that replaces a stored null: zero plus `delta`. `from_null` is `None` if `delta`
     /// is outside the range of the attribute's type.
@@ -88,7 +89,7 @@ pub(super) mod sealed {
     pub trait Addition<D>: Sized {
         fn zero() -> Self;
 
-        /// `self` is the number that a missing attribute counts as.
+        /// `self` is the number from which `add` starts if the attribute is missing.
         fn add(self, delta: D) -> Option<Sum>;
     }
 

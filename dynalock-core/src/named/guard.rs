@@ -136,8 +136,8 @@ impl LockGuard {
     /// Returns the payload that the acquire call has read from the row of the lock. Returns `None`
     /// if the row of the lock had no payload, or if the lock was [resumed](crate::Locks::resume).
     /// If the acquire call set no payload, `payload` returns the payload of an earlier holder. If
-    /// the acquire call set a payload, `payload` may return the new payload or the payload of an
-    /// earlier holder.
+    /// the acquire call set a new payload, it is not specified whether `payload` returns the new
+    /// payload or the payload of an earlier holder.
     ///
     /// # Examples
     ///
@@ -237,7 +237,7 @@ impl LockGuard {
     }
 
     /// Waits until the lock is lost, and returns the reason. The future of `lost` completes before
-    /// another caller can acquire the lock.
+    /// another caller can acquire the lost lock.
     ///
     /// # Examples
     ///
@@ -309,8 +309,7 @@ impl LockGuard {
     /// - [`Error::Exhausted`](crate::Error::Exhausted): DynamoDB did not answer the release before
     ///   the lease ended, so other callers can acquire the lock.
     /// - [`Error::Unavailable`](crate::Error::Unavailable): the tokio runtime that runs the
-    ///   background tasks of the lock was shut down during the release, or did not run while
-    ///   another runtime waited for the release.
+    ///   background tasks of the lock was shut down or blocked during the release.
     /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
@@ -347,7 +346,7 @@ impl LockGuard {
     /// Returns a token for the lock, like [`detach`](Self::detach), and keeps the guard. A process
     /// can store the token, and can resume the lock from the token after a crash or a restart.
     ///
-    /// Resume the lock from the token only when the guard no longer exists, because two processes
+    /// Do not resume the lock from the token while a guard of the lock exists, because two guards
     /// with the same token do not exclude each other. DynamoDB refuses a delayed heartbeat of a
     /// crashed process after another process has resumed the lock. A delayed release by a crashed
     /// process can release the lock of the process that has resumed the lock from the token. Do not

@@ -24,8 +24,8 @@ use crate::{
     telemetry::observe,
 };
 
-/// A handle for the named locks in a DynamoDB table. The table contains only locks. A clone of
-/// `Locks` is cheap, because all clones share one SDK client.
+/// A handle for the named locks in a DynamoDB table that contains only locks. A clone of `Locks` is
+/// cheap, because all clones share one SDK client.
 ///
 /// A lock is a lease: the lock ends after its ttl unless the holder renews the lock. A background
 /// task renews the lease while the lock is held. If the holder crashes, the lease expires. The
@@ -71,9 +71,8 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// Makes a handle for the locks of a table. A program should make one `Locks` handle, and clone
-    /// the handle where needed. Each call of `new` makes a new SDK client, and takes as long as a
-    /// few requests on a local network.
+    /// Makes a handle for the locks of a table. Each call of `new` makes a new SDK client, so a
+    /// program should make one `Locks` handle, and clone the handle where needed.
     ///
     /// # Examples
     ///
@@ -142,8 +141,8 @@ impl Locks {
         },
         /// The default ttl is 20 seconds.
         ttl;
-        /// The default rule is [`Expiry::Clock`](crate::Expiry::Clock) with an allowed clock skew
-        /// of 2 seconds.
+        /// The default expiry rule is [`Expiry::Clock`](crate::Expiry::Clock) with an allowed clock
+        /// skew of 2 seconds.
         expiry;
         /// By default, a holder has no label.
         owner;
@@ -151,9 +150,8 @@ impl Locks {
         max_hold;
         /// By default, a task on the caller's runtime sends the heartbeats.
         heartbeat;
-        /// The library multiplies the longest interval, and each pause after the expected release
-        /// of the lock, by a random factor between 0.5 and 1.5, so that several waiters do not read
-        /// at the same time.
+        /// The library multiplies the longest interval between two reads, and each pause after the
+        /// expected release of the lock, by a random factor between 0.5 and 1.5.
         ///
         /// By default, a waiter reads often if holders keep the lock for a short time, and rarely
         /// if holders keep the lock for a long time:
@@ -164,11 +162,11 @@ impl Locks {
         /// | the next waiter of a queue | one round trip | a fortieth of the ttl, at most a quarter of a second |
         /// | a waiter behind `n` entries of a queue | one round trip | `n` times the longest interval of the next waiter, at most a sixth of the ttl |
         ///
-        /// A waiter expects the release when the holder has had the lock for a share of the mean
-        /// hold (the average time for which earlier holders had the lock): 0.8 times the mean hold
-        /// for the next waiter of a queue, and 0.7 times the mean hold for a waiter without `fair`.
-        /// The pause of a waiter between two reads depends on the time at which the waiter expects
-        /// the release:
+        /// The next waiter of a queue expects the release when the holder has had the lock for 0.8
+        /// times the mean hold (the average hold time of earlier holders). A waiter without `fair`
+        /// expects the release when the holder has had the lock for 0.7 times the mean hold. The
+        /// pause of a waiter between two reads depends on the time at which the waiter expects the
+        /// release:
         ///
         /// | waiter | pause before the expected release | pause after the expected release |
         /// |---|---|---|
@@ -198,9 +196,9 @@ impl Locks {
         attempt_timeout;
     }
 
-    /// Limits the wait for a lock that another caller holds. The default limit is twice the ttl
-    /// plus the allowed clock skew. The default wait is long enough to take over the lock of a
-    /// crashed holder.
+    /// Limits the wait for a lock that another caller holds. The default limit of the wait is the
+    /// allowed clock skew plus twice the ttl. The default wait is long enough to take over the lock
+    /// of a crashed holder.
     ///
     /// When the wait reaches the limit, the acquire call ends, even if DynamoDB does not answer.
     /// With [`Wait::No`] or a wait of zero, an acquire call tries to acquire the lock once, and the

@@ -23,8 +23,8 @@ use crate::{
     telemetry::observe,
 };
 
-/// `retire` keeps a lock row if its fence is less than `MARGIN_MILLIS` below the current time in
-/// milliseconds.
+/// `retire` deletes a lock row only if its fence is smaller than the current time in milliseconds
+/// by more than `MARGIN_MILLIS`.
 const MARGIN_MILLIS: u64 = 60_000;
 
 impl Locks {

@@ -102,7 +102,7 @@ impl<O, N, Q> Acquire<O, N, Q> {
         /// lock. By default, the request has the [`heartbeat` of the `Locks`
         /// handle](crate::Locks::heartbeat).
         heartbeat;
-        /// By default, the request uses the [intervals of the `Locks`
+        /// The default intervals between the reads of a waiter are the [intervals of the `Locks`
         /// handle](crate::Locks::refresh).
         refresh;
         /// The default deadline is the [deadline of the `Locks` handle](crate::Locks::deadline).
@@ -117,10 +117,9 @@ impl<O, N, Q> Acquire<O, N, Q> {
         attempt_timeout;
     }
 
-    /// Stores bytes in the row of the lock. Other callers read the stored bytes with
-    /// [`inspect`](crate::Locks::inspect), and the next holder reads the stored bytes with
-    /// [`LockGuard::payload`]. The stored bytes stay in the row of the lock when the lock is
-    /// released.
+    /// Stores bytes (the payload) in the row of the lock. Other callers read the payload with
+    /// [`inspect`](crate::Locks::inspect), and the next holder reads the payload with
+    /// [`LockGuard::payload`]. The payload stays in the row of the lock when the lock is released.
     ///
     /// # Examples
     ///

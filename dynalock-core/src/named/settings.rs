@@ -56,7 +56,7 @@ impl Settings {
         self.wait.unwrap_or_else(|| self.options.default_wait())
     }
 
-    /// Returns the parameters of one call that acquires the named locks.
+    /// Returns the parameters of one call that acquires the locks in `names`.
     pub(super) fn specs(&self, names: &[Arc<str>], payload: Option<&Arc<[u8]>>) -> Result<Vec<AcquireSpec>> {
         self.options.check()?;
         let background = Background::start(self.options.heartbeat, &self.connection)?;

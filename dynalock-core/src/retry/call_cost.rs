@@ -55,7 +55,7 @@ struct CallCostState {
     page: Capacity,
 }
 
-/// If `table` is `None`, the meter counts the cost of the call in all tables.
+/// The meter counts only requests to `table`, or the requests to all tables if `table` is `None`.
 pub(crate) struct TableMeter {
     table: Option<Arc<str>>,
     by: ConnectionMeter,

@@ -34,8 +34,7 @@ pub(crate) struct Connection {
     pub(super) retry_budget: RetryBudget,
     pub(super) round_trip: RoundTrip,
     pub(super) contenders: Contenders,
-    /// The lock rows on which background tasks work. Each background task removes the entry of an
-    /// ended call from the queue of a lock.
+    /// The lock rows from whose queues background tasks are removing the entries of ended calls.
     pub(crate) abandoned: PendingWork,
     /// The connection of the repository and the connection of the heartbeat thread share
     /// `local_waiters`.

@@ -22,7 +22,7 @@ struct AwaitedRow {
     /// lock, whether or not the call has acquired the lock.
     left: Option<Arc<str>>,
     seen: Option<SeenRow>,
-    /// The fence of the most recent lease on the lock that this process has released.
+    /// The fence with which this process most recently released the lock.
     last_fence: u64,
     /// The number of consecutive releases of the lock by this process. After four consecutive
     /// releases by this process, the next release by this process leaves the lock to another

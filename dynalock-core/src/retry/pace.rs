@@ -4,10 +4,9 @@ use std::{sync::Arc, time::Duration};
 ///
 /// With `Latency` or `Balanced`, a call makes the next attempt immediately after each of its first
 /// conflicts. An immediate attempt starts from the item that DynamoDB returned with the conflict.
-/// After several immediate attempts, the call sleeps, and then reads the item again for the next
-/// attempt. With `Economy`, a call sleeps after each conflict. With `Latency` or `Balanced`, a call
-/// that has waited for a long time has a better chance to write first than a new call, for two
-/// reasons:
+/// After its immediate attempts, a call sleeps, and then reads the item again for the next attempt.
+/// With `Economy`, a call sleeps after each conflict. With `Latency` or `Balanced`, a call that has
+/// waited for a long time has a better chance to write first than a new call, for two reasons:
 ///
 /// - A call makes four times as many immediate attempts between two sleeps as before its first
 ///   sleep.
@@ -16,8 +15,8 @@ use std::{sync::Arc, time::Duration};
 ///   of the call, and `n` is the number of running calls of the repository and its clones that have
 ///   slept after a conflict. In `12 × n² / t`, the unit of `t` and of the maximum length is the
 ///   average round trip time between the client and DynamoDB. In a call of `transact`, a round trip
-///   also includes the average run time of the closure. The maximum length of a sleep is never less
-///   than one round trip time, and never more than 40 round trip times. Every sleep ends early
+///   also includes the average run time of the closure. Except near the deadline of the call, the
+///   maximum length of a sleep is between one and 40 round trip times. Every sleep ends early
 ///   enough for another attempt before the deadline of the call.
 ///
 /// The constants in `12 × n² / t` come from a simulation in which four processes write to one item.

@@ -1,10 +1,11 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// A token bucket for retries. A retry after a throttled request or a lost reply takes one token
-/// from the bucket, and an answered request returns half a token. If DynamoDB answers at least two
-/// thirds of all requests, the bucket of retry tokens does not become empty. When the bucket of
-/// retry tokens is empty, the client sends only the first attempt of each request. A retry after a
-/// conflict takes no token, because a conflict shows that DynamoDB works.
+/// from the bucket. A successful request or a false condition returns half a token to the bucket.
+/// If at most a third of all requests are throttled or lose their replies, the bucket of retry
+/// tokens does not become empty. When the bucket of retry tokens is empty, the client sends only
+/// the first attempt of each request. A retry after a conflict takes no token, because a conflict
+/// shows that DynamoDB works.
 #[derive(Debug)]
 pub(crate) struct RetryBudget(AtomicI64);
 
@@ -12,7 +13,7 @@ impl RetryBudget {
     /// The number of retries that a full retry budget allows.
     pub(crate) const CAPACITY: i64 = 100;
 
-    // The bucket counts half tokens: a retry takes two halves, and an answered request returns one
+    // The bucket counts half tokens: a retry takes two halves, and a successful request returns one
     // half.
     const RETRY: i64 = 2;
     const SUCCESS: i64 = 1;

@@ -176,8 +176,8 @@ impl Attempts {
         }
     }
 
-    /// The sleeps of a unit of work grow with the average duration of the closure, because each
-    /// attempt includes a run of the closure.
+    /// The sleeps of a `transact` call grow with the average run time of its closure, because each
+    /// attempt runs the closure.
     pub(crate) fn ran_since(&mut self, began: Instant) {
         let run = clock::now().duration_since(began);
         self.run = if self.run.is_zero() { run } else { (7 * self.run + run) / 8 };
