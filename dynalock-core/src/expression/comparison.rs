@@ -314,7 +314,7 @@ macro_rules! conditions_of {
             /// # use shop::Article;
             /// use dynalock::condition::Condition;
             ///
-            /// // A patch with this condition never makes the stock negative.
+            /// // A patch with this condition can subtract 3 from the stock.
             /// let enough: Condition<Article> = Article::ATTR.stock.ge(3);
             /// ```
             pub fn ge(self, bound: impl AsBound<V>) -> Condition<T> {

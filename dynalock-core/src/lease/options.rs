@@ -39,8 +39,8 @@ impl Default for Expiry {
     }
 }
 
-/// The limit of the wait for a lock that another caller holds. The default limit is twice the ttl
-/// plus the allowed clock skew.
+/// The limit of the wait for a lock that another caller holds. The default limit is the allowed
+/// clock skew plus twice the ttl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wait {
