@@ -31,7 +31,7 @@ pub(crate) enum Access {
 pub(crate) enum Selection {
     /// All attributes of each item in the table or index.
     Attributes,
-    /// Only the attributes that the contained projection expression names.
+    /// Only the attributes that the projection expression in `Projection` names.
     Projection(String),
     /// No attributes, but only the number of items.
     Count,

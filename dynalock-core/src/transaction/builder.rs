@@ -208,10 +208,9 @@ impl Transaction {
     ///
     /// From the token, the library derives the write id of the transaction and the random ids of
     /// the created items (incarnations). The random id of an item distinguishes the item from an
-    /// earlier item with the same key. Do not use the token a second time after a created item was
-    /// deleted. The second commit could create the item again, and the same token gives the new
-    /// item the same random id as the deleted item. A caller that has read the deleted item could
-    /// then overwrite the new item.
+    /// earlier item with the same key. Do not use a token a second time if an item that the first
+    /// commit created was deleted. A second commit would create a new item with the random id of
+    /// the deleted item, and a caller that has read the deleted item could overwrite the new item.
     ///
     /// # Examples
     ///

@@ -37,10 +37,9 @@ use crate::{
 /// error, the unit of work writes nothing.
 ///
 /// If DynamoDB refuses the commit because another running transaction uses the same item, the unit
-/// of work sleeps before the next attempt. If the commit changes an item that the closure has read,
-/// the next attempt is another run of the closure. If the commit changes no item that the closure
-/// has read, the next attempt is the same request. If a reply is lost, the unit of work repeats the
-/// request without another run of the closure.
+/// of work sleeps before the next attempt. The next attempt is another run of the closure if the
+/// commit changes an item that the closure has read, and otherwise the same request. If a reply is
+/// lost, the unit of work repeats the request without another run of the closure.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -70,9 +69,9 @@ use crate::{
 /// [`Tx`], each run conflicts with the closure's own change, and the unit of work ends with
 /// [`Error::Exhausted`].
 /// The closure reads one item after another, so the closure may see states of items that never
-/// existed at the same moment. If the reads were inconsistent, an item has changed since its read,
-/// so DynamoDB refuses the commit. Without [`snapshot`](UnitOfWork::snapshot), the caller may
-/// receive an error that the closure returned because of inconsistent reads. If a run of the
+/// existed at the same moment. In this case, one of the items has changed since the closure read
+/// the item, so DynamoDB refuses the commit. Without [`snapshot`](UnitOfWork::snapshot), the caller
+/// may receive an error that the closure returned because of inconsistent reads. If a run of the
 /// closure uses several items, some of them from an earlier run, and returns an error, the closure
 /// runs again with new reads.
 ///

@@ -115,9 +115,8 @@ impl Tx {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `get_many` at any time. If the caller drops the future of
-    /// `get_many`, the commit may still check an item with one of the given keys, if an earlier run
-    /// of the closure has read the item.
+    /// The caller may drop the future of `get_many` at any time. After the drop, the commit may
+    /// still check items with the given keys that an earlier run of the closure has read.
     pub fn get_many<T: Versioned, K: IntoKey<T>>(
         &self,
         repository: &Repository<T>,
