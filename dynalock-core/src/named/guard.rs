@@ -164,8 +164,9 @@ impl LockGuard {
     /// holder. For a lock from [`Locks::acquire_all`](crate::Locks::acquire_all),
     /// `acquired_after_crash` may also return `None` if the reply to the removal of the expired
     /// lease was lost. If the reply to the acquire request was lost, `acquired_after_crash` may
-    /// return `Some` even if the previous holder has released the lock. If your program must notice
-    /// every crash, store in your data whether the work is finished.
+    /// return `Some` even if the previous holder has released the lock, or if the lock had no
+    /// previous holder. If your program must notice every crash, store in your data whether the
+    /// work is finished.
     ///
     /// # Examples
     ///

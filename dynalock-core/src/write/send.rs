@@ -200,12 +200,14 @@ impl Writer<'_> {
             Ok(item) => item,
             Err(_) => self.attempts.read(&get).await.map_err(|error| self.stop(error))?,
         };
+        let model = self.intent.target().model;
+        let found = item.as_ref().and_then(|item| revision_in(item, model.version).version);
         match item.filter(|item| shows_any(Some(item), &[self.stamps.id])) {
             Some(item) => {
                 let proof = ring_of(&item).map_or(Proof::Reply, |ring| Proof::Id(ring.incarnation()));
                 Ok(WriteResult::Applied(Applied { proof, next: None, item: Some(item) }))
             }
-            None => Err(self.attempts.indeterminate(&item_ref.table, None, None, Some(last))),
+            None => Err(self.attempts.indeterminate(&item_ref.table, None, found, Some(last))),
         }
     }
 

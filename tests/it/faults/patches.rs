@@ -192,7 +192,7 @@ async fn an_id_that_later_patches_pushed_out_is_indeterminate() {
         });
         match table.items.patch("a").add(Product::ATTR.stock, 1).await {
             Ok(product) => assert!(is_found && product.stock == 76, "{product:?}"),
-            Err(Error::Indeterminate { .. }) => assert!(!is_found),
+            Err(Error::Indeterminate { found, .. }) => assert!(!is_found && found == Some(10), "{found:?}"),
             Err(error) => panic!("{error:?}"),
         }
     }
