@@ -16,9 +16,12 @@ use syn::{
 /// The name of a module: its path inside the crate.
 type Module = Vec<String>;
 
-/// The modules that each module names in `use` items and in paths.
 struct Crate {
     layers: Vec<String>,
+    /// The modules that each module names in `use` items and in paths.
+    named: BTreeMap<Module, BTreeSet<Module>>,
+    /// The modules that define the items which each module names. A module that re-exports an item
+    /// does not define the item.
     imports: BTreeMap<Module, BTreeSet<Module>>,
 }
 
@@ -37,12 +40,21 @@ impl Crate {
         let tests: Vec<Module> = sources.iter().flat_map(|(module, file)| test_modules(module, file)).collect();
         let sources = sources.iter().filter(|(module, _)| !tests.iter().any(|test| module.starts_with(test)));
         let sources: BTreeMap<_, _> = sources.collect();
-        let imports = sources.iter().map(|(&module, file)| {
-            let mut names = Names { module, known: sources.keys().copied().collect(), found: BTreeSet::new() };
+        let known: BTreeSet<&Module> = sources.keys().copied().collect();
+        let names_of = |(&module, file): (&&Module, &&syn::File)| {
+            let mut names = Names { module, known: &known, paths: BTreeSet::new(), exports: BTreeMap::new() };
             names.visit_file(file);
-            (module.clone(), names.found)
-        });
-        Self { layers, imports: imports.collect() }
+            (module.clone(), names.paths, names.exports)
+        };
+        let all: Vec<_> = sources.iter().map(names_of).collect();
+        let exports: BTreeMap<_, _> = all.iter().flat_map(|(_, _, exports)| exports.clone()).collect();
+        let modules_of = |resolve: &dyn Fn(ItemPath) -> ItemPath| {
+            let modules = |paths: &BTreeSet<ItemPath>| paths.iter().cloned().map(|path| resolve(path).0).collect();
+            all.iter().map(|(module, paths, _)| (module.clone(), modules(paths))).collect()
+        };
+        let named = modules_of(&|path| path);
+        let imports = modules_of(&|path| definition(path, &exports));
+        Self { layers, named, imports }
     }
 
     /// The imports between modules that do not contain each other.
@@ -85,21 +97,35 @@ fn test_modules(parent: &Module, file: &syn::File) -> Vec<Module> {
     tests.collect()
 }
 
-/// Collects the modules that a file names.
+/// A module, and the name of an item in the module, if the path names an item.
+type ItemPath = (Module, Option<String>);
+
+/// Follows the re-exports from the module that a path names to the module that defines the item.
+fn definition(mut path: ItemPath, exports: &BTreeMap<ItemPath, ItemPath>) -> ItemPath {
+    let mut seen = BTreeSet::new();
+    while let Some(from) = exports.get(&path).filter(|_| seen.insert(path.clone())) {
+        path = from.clone();
+    }
+    path
+}
+
+/// Collects the items that a file names, and the items of its child modules that it re-exports.
 struct Names<'a> {
     module: &'a Module,
-    known: BTreeSet<&'a Module>,
-    found: BTreeSet<Module>,
+    known: &'a BTreeSet<&'a Module>,
+    paths: BTreeSet<ItemPath>,
+    exports: BTreeMap<ItemPath, ItemPath>,
 }
 
 impl Names<'_> {
-    /// Records the module of a path, if it is a path within the crate.
-    fn note(&mut self, path: &[String]) {
-        let Some(first) = path.first() else { return };
+    /// Returns the module and the item of a path, if it is a path within the crate.
+    fn resolve(&self, path: &[String]) -> Option<ItemPath> {
+        let first = path.first()?;
         let mut target = match first.as_str() {
             "crate" => Module::new(),
             "self" | "super" => self.module.clone(),
-            _ => return,
+            child if self.known.contains(&[&self.module[..], &[child.to_owned()]].concat()) => self.module.clone(),
+            _ => return None,
         };
         for part in path {
             match part.as_str() {
@@ -109,20 +135,36 @@ impl Names<'_> {
                     target.push(name.to_owned());
                     if !self.known.contains(&target) {
                         target.pop();
-                        break;
+                        return Some((target, Some(name.to_owned())));
                     }
                 }
             }
         }
-        self.found.insert(target);
+        Some((target, None))
+    }
+
+    fn note(&mut self, path: &[String]) {
+        let resolved = self.resolve(path);
+        self.paths.extend(resolved);
+    }
+
+    /// Records that this file imports the item of `path`, so that other files can name the item as
+    /// `name` of this file.
+    fn note_import(&mut self, path: &[String], name: &syn::Ident) {
+        let Some(resolved) = self.resolve(path) else { return };
+        let exported = (self.module.clone(), Some(name.to_string()));
+        if resolved != exported {
+            self.exports.insert(exported, resolved.clone());
+        }
+        self.paths.insert(resolved);
     }
 
     fn note_tree(&mut self, before: &[String], tree: &UseTree) {
         let with = |name: &syn::Ident| [before, &[name.to_string()]].concat();
         match tree {
             UseTree::Path(path) => self.note_tree(&with(&path.ident), &path.tree),
-            UseTree::Name(name) => self.note(&with(&name.ident)),
-            UseTree::Rename(rename) => self.note(&with(&rename.ident)),
+            UseTree::Name(name) => self.note_import(&with(&name.ident), &name.ident),
+            UseTree::Rename(rename) => self.note_import(&with(&rename.ident), &rename.rename),
             UseTree::Glob(_) => self.note(before),
             UseTree::Group(group) => group.items.iter().for_each(|tree| self.note_tree(before, tree)),
         }
@@ -189,6 +231,6 @@ fn no_two_files_import_each_other() {
 fn no_file_imports_from_the_root() {
     let this = Crate::read();
     let is_importer = |(from, to): &(&Module, &BTreeSet<Module>)| !from.is_empty() && to.contains(&Module::new());
-    let importers: Vec<_> = this.imports.iter().filter(is_importer).map(|(from, _)| from.join("::")).collect();
+    let importers: Vec<_> = this.named.iter().filter(is_importer).map(|(from, _)| from.join("::")).collect();
     assert_eq!(importers, ["private"], "import from the module of the item instead");
 }

@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::{
     Item,
-    decode::value_of,
+    decode::decode_value,
     encode::{Changes, Fingerprints, attributes_of, not_encoded},
 };
 use crate::{
@@ -136,6 +136,6 @@ fn read_back<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<Item, Err
     for time in T::MODEL.times.kept() {
         item.entry(time.name.to_owned()).or_insert_with(|| AttributeValue::N("0".to_owned()));
     }
-    let value: T = value_of(table, item, 1)?;
+    let value: T = decode_value(table, item, 1)?;
     attributes_of(table, &value)
 }

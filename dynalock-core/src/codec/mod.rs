@@ -9,18 +9,20 @@ mod etag;
 mod expiry;
 mod fingerprint;
 mod flattened;
+mod load;
 mod refused;
 mod stored;
+mod strip;
 mod times;
 
-use decode::is_tracked;
-pub(crate) use decode::{changed, decode, decode_stored, state_of};
 pub(crate) use encode::{Changes, encode_attribute};
 pub use etag::Etag;
 pub(crate) use etag::digest_item;
 pub(crate) use expiry::{ExpiredItems, ExpiredTimes, expiry_time};
+pub(crate) use load::{changed, decode, decode_stored, state_of};
 pub use stored::Stored;
 pub(crate) use stored::{Basis, Content, State};
+use strip::is_tracked;
 pub(crate) use times::{times_of_create, updated_at};
 
 use std::sync::Arc;

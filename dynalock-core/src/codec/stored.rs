@@ -10,9 +10,9 @@ use serde::{Serialize, Serializer};
 
 use super::{
     Etag, Item,
-    decode::without_bookkeeping,
     encode::{Changes, Fingerprints, not_encoded},
     flattened,
+    strip::user_attributes,
 };
 use crate::{
     error::{Error, SerdeError},
@@ -308,7 +308,7 @@ impl Basis {
 
 impl Content {
     pub(crate) fn of(model: &Model, item: &Item) -> Self {
-        Self(model.flattens.then(|| Arc::new(without_bookkeeping(model, item))))
+        Self(model.flattens.then(|| Arc::new(user_attributes(model, item))))
     }
 }
 

@@ -1,5 +1,25 @@
-use super::{CancellationClass, Refusal};
+use super::Refusal;
 use crate::model::Item;
+
+/// The class of a cancellation, or of one reason of a cancellation. The class shows whether a
+/// repetition of the transaction may succeed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CancellationClass {
+    /// The condition of an operation was false. The caller must read the items of the transaction
+    /// again before a new attempt.
+    Conflict,
+    /// Another transaction was running on an item of the cancelled transaction. A later attempt of
+    /// the cancelled transaction may succeed.
+    Contention,
+    /// DynamoDB or the table had no capacity left. A later attempt of the cancelled transaction may
+    /// succeed.
+    Capacity,
+    /// DynamoDB would refuse each later attempt of the cancelled transaction.
+    Permanent,
+    /// The operations of the transaction failed for reasons of different classes.
+    Mixed,
+}
 
 #[derive(Clone)]
 pub(crate) struct ActionReason {
@@ -29,5 +49,20 @@ impl ActionReason {
             // `ValidationError` or a future code of DynamoDB.
             _ => Some(CancellationClass::Permanent),
         }
+    }
+}
+
+impl CancellationClass {
+    pub(crate) fn of(reasons: impl Iterator<Item = Self>) -> Self {
+        // A cancellation without reasons counts as permanent, because nothing shows that a
+        // repetition could succeed.
+        reasons.reduce(|one, other| if one == other { one } else { Self::Mixed }).unwrap_or(Self::Permanent)
+    }
+
+    /// Returns `true` if only other running transactions or a lack of capacity caused the
+    /// cancellation. Returns `false` if `reasons` is empty.
+    pub(crate) fn may_pass(reasons: impl Iterator<Item = Self>) -> bool {
+        let mut reasons = reasons.peekable();
+        reasons.peek().is_some() && reasons.all(|class| matches!(class, Self::Contention | Self::Capacity))
     }
 }

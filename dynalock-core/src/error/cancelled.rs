@@ -6,7 +6,7 @@ use std::{
     },
 };
 
-use super::{ActionReason, Refusal, Spent};
+use super::{ActionReason, CancellationClass, Refusal, Spent};
 use crate::{
     key::Key,
     model::{Item, ItemRef, Model},
@@ -39,26 +39,6 @@ struct CancelledParts {
     /// One entry for each operation, in the order in which the caller added the operations.
     operations: Vec<(ItemRef, ActionReason)>,
     spent: Spent,
-}
-
-/// The class of a cancellation, or of one reason of a cancellation. The class shows whether a
-/// repetition of the transaction may succeed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum CancellationClass {
-    /// The condition of an operation was false. The caller must read the items of the transaction
-    /// again before a new attempt.
-    Conflict,
-    /// Another transaction was running on an item of the cancelled transaction. A later attempt of
-    /// the cancelled transaction may succeed.
-    Contention,
-    /// DynamoDB or the table had no capacity left. A later attempt of the cancelled transaction may
-    /// succeed.
-    Capacity,
-    /// DynamoDB would refuse each later attempt of the cancelled transaction.
-    Permanent,
-    /// The operations of the transaction failed for reasons of different classes.
-    Mixed,
 }
 
 /// One operation of a cancelled transaction, with its cancellation reason.
@@ -137,21 +117,6 @@ impl Cancelled {
     /// ```
     pub fn spent(&self) -> &Spent {
         &self.0.spent
-    }
-}
-
-impl CancellationClass {
-    pub(crate) fn of(reasons: impl Iterator<Item = Self>) -> Self {
-        // A cancellation without reasons counts as permanent, because nothing shows that a
-        // repetition could succeed.
-        reasons.reduce(|one, other| if one == other { one } else { Self::Mixed }).unwrap_or(Self::Permanent)
-    }
-
-    /// Returns `true` if only other running transactions or a lack of capacity caused the
-    /// cancellation. Returns `false` if `reasons` is empty.
-    pub(crate) fn may_pass(reasons: impl Iterator<Item = Self>) -> bool {
-        let mut reasons = reasons.peekable();
-        reasons.peek().is_some() && reasons.all(|class| matches!(class, Self::Contention | Self::Capacity))
     }
 }
 

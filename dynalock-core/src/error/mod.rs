@@ -17,8 +17,9 @@ mod spent;
 mod tests;
 
 pub(crate) use action_reason::ActionReason;
+pub use action_reason::CancellationClass;
 pub(crate) use cancelled::TransactionId;
-pub use cancelled::{CancellationClass, Cancelled, OperationReason};
+pub use cancelled::{Cancelled, OperationReason};
 pub use codec::{CodecError, CodecReason};
 pub(crate) use codec::{SerdeError, SerdeResult};
 pub use conflict::Conflict;

@@ -2,7 +2,7 @@ use std::marker::PhantomData;
 
 use super::{
     FieldName, Missing, Required,
-    path::{Defaulted, List, Map, Nested, Path, Place, Role},
+    path::{Defaulted, List, Map, Nested, Path, Place, Role, sealed},
 };
 
 /// One top-level attribute of the items of type `T`, for use in conditions and patches. The type
@@ -139,6 +139,18 @@ impl<T, V, R> Attribute<T, V, R> {
         V: Map,
     {
         self.into_path().key(key)
+    }
+}
+
+impl<T, V, R> sealed::Sealed for Attribute<T, V, R> {}
+
+impl<T, V, R> Place for Attribute<T, V, R> {
+    type Item = T;
+    type Value = V;
+    type Role = R;
+
+    fn into_path(self) -> Path<T, V, R> {
+        Path::of_field(self.field, self.missing)
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::{Attribute, Placeholders};
+use super::Placeholders;
 use crate::codec::Item;
 
 /// Marks an attribute that every item must have.
@@ -69,7 +69,7 @@ impl Role for Fixed {
     type Inside<R> = Self;
 }
 
-/// A location in an item: an [`Attribute`], or a [`Path`] to a value inside an attribute.
+/// A location in an item: an [`Attribute`](super::Attribute), or a [`Path`] to a value inside an attribute.
 pub trait Place: sealed::Sealed {
     /// The struct whose items contain the value.
     type Item;
@@ -83,22 +83,21 @@ pub trait Place: sealed::Sealed {
     fn into_path(self) -> Path<Self::Item, Self::Value, Self::Role>;
 }
 
-mod sealed {
+pub(super) mod sealed {
     pub trait Sealed {}
 }
 
 impl sealed::Sealed for Required {}
 impl sealed::Sealed for Defaulted {}
 impl sealed::Sealed for Fixed {}
-impl<T, V, R> sealed::Sealed for Attribute<T, V, R> {}
 impl<T, V, R> sealed::Sealed for Path<T, V, R> {}
 
 /// The path of a value inside an attribute of the items of `T`, for example
 /// `a.address.at(Address::ATTR.city)`, `a.lines.index(0)` or `a.prices.key("eur")`. The value at
 /// the end of the path has the type `V`.
 ///
-/// `Path` and [`Attribute`] have the same methods for conditions. Each method that changes a value
-/// in a patch accepts an [`Attribute`] or a `Path`.
+/// `Path` and [`Attribute`](super::Attribute) have the same methods for conditions. Each method that changes a value
+/// in a patch accepts an [`Attribute`](super::Attribute) or a `Path`.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -330,16 +329,6 @@ impl<T, V, R> Place for Path<T, V, R> {
 
     fn into_path(self) -> Self {
         self
-    }
-}
-
-impl<T, V, R> Place for Attribute<T, V, R> {
-    type Item = T;
-    type Value = V;
-    type Role = R;
-
-    fn into_path(self) -> Path<T, V, R> {
-        Path::of_field(self.field, self.missing)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     clock,
     error::{Error, Lost, Result, Unavailable},
     model::Item,
-    retry::{Connection, Thread},
+    retry::{Connection, HeartbeatThread},
     telemetry::{continued, detached, in_lease},
 };
 
@@ -34,7 +34,7 @@ pub(crate) struct Background {
     runtime: Handle,
     connection: Arc<Connection>,
     /// The reference to the heartbeat thread keeps the thread running.
-    _thread: Option<Arc<Thread>>,
+    _thread: Option<Arc<HeartbeatThread>>,
 }
 
 impl Background {
@@ -47,8 +47,8 @@ impl Background {
             }
             Heartbeat::Thread => {
                 let no_thread = |error: io::Error| Error::Unavailable(Unavailable::NoThread(error.to_string().into()));
-                let thread = connection.thread().map_err(no_thread)?;
-                let (runtime, connection) = (thread.runtime.clone(), Arc::clone(&thread.connection));
+                let thread = connection.heartbeat_thread().map_err(no_thread)?;
+                let (runtime, connection) = (thread.runtime().clone(), Arc::clone(&thread.connection));
                 Ok(Self { runtime, connection, _thread: Some(thread) })
             }
         }

@@ -15,7 +15,7 @@ use aws_smithy_runtime_api::{
 use super::{ActionReasons, capacity::OverBudget};
 use crate::{
     codec::Item,
-    error::{InvalidSetting, Misconfigured, Refusal, Unavailable},
+    error::{ActionReason, CancellationClass, InvalidSetting, Misconfigured, Refusal, Unavailable},
 };
 
 pub(crate) enum Failure {
@@ -54,6 +54,23 @@ impl Failure {
     /// request later.
     pub(crate) fn leaves_doubt(&self) -> bool {
         matches!(self, Self::Ambiguous(_) | Self::InProgress(_))
+    }
+
+    /// Converts a cancelled transaction into one failure. If the cancellation has several reasons,
+    /// the failure comes from the reason with the highest `severity`.
+    pub(crate) fn of_cancelled(reasons: ActionReasons) -> Self {
+        let worst = match reasons.into_worst() {
+            Ok(worst) => worst,
+            Err(whole) => return Self::Permanent(whole),
+        };
+        let class = worst.class();
+        let ActionReason { refusal, item } = worst;
+        match class {
+            Some(CancellationClass::Conflict) => Self::Condition(item),
+            Some(CancellationClass::Contention) => Self::Contention(refusal),
+            Some(CancellationClass::Capacity) => Self::Capacity(refusal),
+            Some(CancellationClass::Permanent | CancellationClass::Mixed) | None => Self::Permanent(refusal),
+        }
     }
 
     pub(crate) fn timeout() -> Self {

@@ -77,12 +77,10 @@ impl TransactGet {
 impl ServiceFailure for BatchGetItemError {}
 
 impl ServiceFailure for TransactGetItemsError {
-    /// Converts a cancelled transaction into one failure. If the cancellation has several reasons,
-    /// the failure comes from the reason with the highest `severity`. No reason contains an item,
-    /// because a TransactGetItems has no conditions.
+    /// No reason contains an item, because a TransactGetItems has no conditions.
     fn modelled(&mut self) -> Option<Failure> {
         let whole = refusal(self);
         let Self::TransactionCanceledException(cancelled) = self else { return None };
-        Some(ActionReasons::read(cancelled.cancellation_reasons.take(), whole).into_failure())
+        Some(Failure::of_cancelled(ActionReasons::read(cancelled.cancellation_reasons.take(), whole)))
     }
 }

@@ -8,6 +8,7 @@ mod get_many;
 mod page;
 mod put_many;
 mod reasons;
+mod single_write;
 mod table;
 mod transact;
 mod write;

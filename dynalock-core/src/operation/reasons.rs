@@ -1,6 +1,5 @@
 use aws_sdk_dynamodb::types::CancellationReason;
 
-use super::classify::Failure;
 use crate::error::{ActionReason, CancellationClass, Refusal};
 
 /// The reasons why DynamoDB cancelled a transaction, in the order of the actions of the
@@ -48,17 +47,10 @@ impl ActionReasons {
         self.reasons.iter().any(|reason| reason.class() == Some(CancellationClass::Capacity))
     }
 
-    pub(crate) fn into_failure(self) -> Failure {
-        let worst = self.reasons.into_iter().max_by_key(|reason| reason.class().map_or(0, severity));
-        let Some(worst) = worst else { return Failure::Permanent(self.whole) };
-        let class = worst.class();
-        let ActionReason { refusal, item } = worst;
-        match class {
-            Some(CancellationClass::Conflict) => Failure::Condition(item),
-            Some(CancellationClass::Contention) => Failure::Contention(refusal),
-            Some(CancellationClass::Capacity) => Failure::Capacity(refusal),
-            Some(CancellationClass::Permanent | CancellationClass::Mixed) | None => Failure::Permanent(refusal),
-        }
+    /// Returns the reason with the most severe class, or DynamoDB's error for the whole transaction
+    /// if the cancellation has no reasons.
+    pub(super) fn into_worst(self) -> Result<ActionReason, Refusal> {
+        self.reasons.into_iter().max_by_key(|reason| reason.class().map_or(0, severity)).ok_or(self.whole)
     }
 }
 

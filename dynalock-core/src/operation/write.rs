@@ -1,20 +1,11 @@
-use std::{collections::HashMap, pin::pin, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
 use aws_sdk_dynamodb::{
-    Client,
     error::BuildError,
-    operation::{delete_item::DeleteItemError, put_item::PutItemError, update_item::UpdateItemError},
-    types::{
-        ConditionCheck, Delete, Put, ReturnValue, ReturnValuesOnConditionCheckFailure::AllOld, TransactWriteItem,
-        Update,
-    },
+    types::{ConditionCheck, Delete, Put, TransactWriteItem, Update},
 };
 
-use super::{
-    classify::{Failure, ServiceFailure, classify},
-    transact::Transact,
-};
-use crate::{codec::Item, expression::Placeholders, telemetry::request};
+use crate::{codec::Item, expression::Placeholders};
 
 #[derive(Clone)]
 pub(crate) struct Write {
@@ -45,12 +36,19 @@ macro_rules! conditional {
     ($builder:expr, $write:ident) => {
         $builder
             .table_name(&*$write.table)
-            .set_return_values_on_condition_check_failure($write.condition.is_some().then_some(AllOld))
+            .set_return_values_on_condition_check_failure(
+                $write
+                    .condition
+                    .is_some()
+                    .then_some(aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld),
+            )
             .set_condition_expression($write.condition)
             .set_expression_attribute_names($write.names)
             .set_expression_attribute_values($write.values)
     };
 }
+
+pub(super) use conditional;
 
 impl Write {
     pub(crate) fn new(
@@ -62,40 +60,6 @@ impl Write {
     ) -> Self {
         let (names, values) = placeholders.finish();
         Self { table: Arc::clone(table), key, action, condition, names, values }
-    }
-
-    /// Sends the write as a single request. `send` returns the item after an [`Action::Patch`], and
-    /// the lease row from before an [`Action::RowUpdate`]. For an action other than `Patch` or
-    /// `RowUpdate`, `send` returns `None`.
-    pub(crate) async fn send(self, client: &Client) -> Result<Option<Item>, Failure> {
-        let returned = match self.action {
-            Action::Patch(_) => Some(ReturnValue::AllNew),
-            Action::RowUpdate(_) => Some(ReturnValue::AllOld),
-            Action::Put(_) | Action::Update(_) | Action::Delete | Action::Check => None,
-        };
-        let sent = match self.action {
-            Action::Put(item) => {
-                let put = conditional!(client.put_item(), self).set_item(Some(item));
-                request("PutItem", &self.table, pin!(put.send())).await.map(drop).map_err(classify)
-            }
-            Action::Update(text) | Action::Patch(text) | Action::RowUpdate(text) => {
-                let update = conditional!(client.update_item(), self).set_key(Some(self.key)).update_expression(text);
-                let update = update.set_return_values(returned);
-                let sent = request("UpdateItem", &self.table, pin!(update.send())).await;
-                return sent.map(|output| output.attributes).map_err(classify);
-            }
-            Action::Delete => {
-                let delete = conditional!(client.delete_item(), self).set_key(Some(self.key));
-                request("DeleteItem", &self.table, pin!(delete.send())).await.map(drop).map_err(classify)
-            }
-            // DynamoDB accepts a ConditionCheck only in a transaction. A retry of a ConditionCheck
-            // changes nothing, so the SDK may generate a new token for each attempt.
-            Action::Check => {
-                let transact = Transact::new([self], None).map_err(Failure::Permanent)?;
-                Box::pin(transact.send(client)).await
-            }
-        };
-        sent.map(|()| None)
     }
 
     pub(crate) fn placeholders(&self) -> Placeholders {
@@ -137,18 +101,3 @@ impl Write {
         .build())
     }
 }
-
-macro_rules! condition_of {
-    ($($error:ident),*) => {$(
-        impl ServiceFailure for $error {
-            fn modelled(&mut self) -> Option<Failure> {
-                match self {
-                    Self::ConditionalCheckFailedException(failed) => Some(Failure::Condition(failed.item.take())),
-                    _ => None,
-                }
-            }
-        }
-    )*};
-}
-
-condition_of!(PutItemError, UpdateItemError, DeleteItemError);

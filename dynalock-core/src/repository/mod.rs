@@ -4,6 +4,7 @@
 mod request;
 
 mod combining;
+mod deleted;
 pub(crate) mod explain;
 mod get_many;
 mod import;
@@ -18,6 +19,7 @@ mod write_many;
 mod write_stream;
 
 pub use combining::{CombinedCall, Combining};
+pub use deleted::Deleted;
 pub use get_many::GetMany;
 pub use import::Import;
 pub use in_many::InMany;
@@ -30,7 +32,7 @@ pub use request::{Checked, Conditional, Explain, Request};
 pub(crate) use session::Session;
 pub use table::{CreateTable, VerifyTable};
 use write::Mode;
-pub use write::{Create, Delete, DeleteUnchecked, Deleted, Update};
+pub use write::{Create, Delete, DeleteUnchecked, Update};
 pub use write_many::WriteMany;
 pub use write_stream::{ItemResult, WriteStream};
 

@@ -7,11 +7,11 @@ use futures_core::Stream;
 use futures_util::{FutureExt, future::join_all};
 
 use super::{
-    Repository, Request,
+    Deleted, Repository, Request,
     import::Import,
     in_many::{InMany, Numbered},
     request::{Checked, sealed::Sealed},
-    write::{Create, Delete, Deleted, Mode, Update},
+    write::{Create, Delete, Mode, Update},
     write_stream::{ItemResult, Sequence, Step, WriteStream, first_failure},
 };
 use crate::{

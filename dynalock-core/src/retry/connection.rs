@@ -19,10 +19,11 @@ use aws_sdk_dynamodb::{
     },
     error::BoxError,
 };
+use tokio::runtime::Handle;
 
 use super::{
     call_cost::ConnectionMeter, local_waiters::LocalWaiters, pace::Contenders, pending::PendingWork,
-    retry_budget::RetryBudget, thread::Thread,
+    retry_budget::RetryBudget, runtime_thread::RuntimeThread,
 };
 use crate::operation::{EmptyAnswer, IN_FLIGHT, MeteredRequest, keep_body};
 
@@ -40,7 +41,16 @@ pub(crate) struct Connection {
     /// `local_waiters`.
     pub(crate) local_waiters: LocalWaiters,
     pub(crate) meter: Option<ConnectionMeter>,
-    thread: Mutex<Weak<Thread>>,
+    heartbeat_thread: Mutex<Weak<HeartbeatThread>>,
+}
+
+/// The thread that sends the heartbeats of locks with
+/// [`Heartbeat::Thread`](crate::Heartbeat::Thread), and the connection of the thread. The heartbeat
+/// thread ends when the last lock that uses the thread is dropped.
+#[derive(Debug)]
+pub(crate) struct HeartbeatThread {
+    thread: RuntimeThread,
+    pub(crate) connection: Arc<Connection>,
 }
 
 impl Connection {
@@ -64,7 +74,7 @@ impl Connection {
             abandoned: PendingWork::default(),
             local_waiters: LocalWaiters::default(),
             meter: None,
-            thread: Mutex::default(),
+            heartbeat_thread: Mutex::default(),
         }
     }
 
@@ -73,18 +83,19 @@ impl Connection {
         Self { local_waiters, meter: Some(meter), ..Self::over(&self.origin) }
     }
 
-    pub(crate) fn thread(&self) -> io::Result<Arc<Thread>> {
+    pub(crate) fn heartbeat_thread(&self) -> io::Result<Arc<HeartbeatThread>> {
         // The weak reference lets the heartbeat thread end when the last lock that uses the thread
         // is dropped.
-        let mut started = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(thread) = started.upgrade() {
-            return Ok(thread);
+        let mut started = self.heartbeat_thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(heartbeat) = started.upgrade() {
+            return Ok(heartbeat);
         }
+        let thread = RuntimeThread::start("dynalock-heartbeat")?;
         let (local_waiters, meter) = (self.local_waiters.clone(), self.meter.clone());
-        let connection = Self { local_waiters, meter, ..Self::over(&self.origin) };
-        let thread = Arc::new(Thread::start(connection)?);
-        *started = Arc::downgrade(&thread);
-        Ok(thread)
+        let connection = Arc::new(Self { local_waiters, meter, ..Self::over(&self.origin) });
+        let heartbeat = Arc::new(HeartbeatThread { thread, connection });
+        *started = Arc::downgrade(&heartbeat);
+        Ok(heartbeat)
     }
 
     pub(crate) fn round_trip(&self) -> Duration {
@@ -94,6 +105,12 @@ impl Connection {
     /// All clones of an SDK client share one configuration.
     pub(crate) fn is_over(&self, client: &Client) -> bool {
         std::ptr::eq(self.origin.config(), client.config())
+    }
+}
+
+impl HeartbeatThread {
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.thread.runtime
     }
 }
 
@@ -186,4 +203,41 @@ impl Intercept for Passage {
 
 fn metered<O>(call: impl FnOnce(&MeteredRequest) -> O) -> Option<O> {
     IN_FLIGHT.try_with(|in_flight| in_flight.metered.as_deref().map(call)).ok().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{future, sync::mpsc};
+
+    use aws_sdk_dynamodb::config::{
+        BehaviorVersion, Config, IdentityCache, StalledStreamProtectionConfig, timeout::TimeoutConfig,
+    };
+
+    use super::*;
+
+    #[test]
+    fn it_is_one_for_all_and_ends_with_its_last_user() {
+        let config = Config::builder()
+            .behavior_version(BehaviorVersion::v2026_01_12())
+            .retry_config(RetryConfig::disabled())
+            .timeout_config(TimeoutConfig::disabled())
+            .identity_cache(IdentityCache::no_cache())
+            .stalled_stream_protection(StalledStreamProtectionConfig::disabled());
+        let connection = Connection::over(&Client::from_conf(config.build()));
+        let first = connection.heartbeat_thread().unwrap();
+        let second = connection.heartbeat_thread().unwrap();
+        assert!(Arc::ptr_eq(&first, &second));
+        let (lives, ended) = mpsc::channel::<()>();
+        first.runtime().spawn(async move {
+            future::pending::<()>().await;
+            drop(lives);
+        });
+        drop(first);
+        assert_eq!(ended.try_recv(), Err(mpsc::TryRecvError::Empty));
+        drop(second);
+        // At the end of the thread, the runtime drops the spawned task that owns `lives`.
+        assert_eq!(ended.recv(), Err(mpsc::RecvError));
+        let next = connection.heartbeat_thread().unwrap();
+        assert_eq!(next.runtime().block_on(async { 5 }), 5);
+    }
 }

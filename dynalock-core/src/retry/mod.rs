@@ -7,17 +7,16 @@ mod local_waiters;
 mod pace;
 mod pending;
 mod retry_budget;
-mod thread;
+mod runtime_thread;
 
 pub(crate) use attempts::{AfterConflict, Answered, Attempts, mismatch, unexpected_condition};
 pub(crate) use backoff::Backoff;
 pub(crate) use call_cost::{CallCost, ConnectionMeter, Purpose, TableMeter};
-pub(crate) use connection::Connection;
+pub(crate) use connection::{Connection, HeartbeatThread};
 pub(crate) use limit_methods::limit_methods;
 pub(crate) use local_waiters::{LocalWaiter, RowSource, SeenRow};
 pub use pace::Pace;
 pub(crate) use pending::{PendingGuard, RowId};
-pub(crate) use thread::Thread;
 
 use std::time::Duration;
 

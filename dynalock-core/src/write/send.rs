@@ -144,7 +144,9 @@ impl Writer<'_> {
             };
             let failure = match answer {
                 Ok(item) => return Ok(WriteResult::Applied(Applied { proof: Proof::Reply, next: facts.next, item })),
-                Err(Failure::Cancelled(reasons)) if !facts.is_refused_by_row(&reasons) => reasons.into_failure(),
+                Err(Failure::Cancelled(reasons)) if !facts.is_refused_by_row(&reasons) => {
+                    Failure::of_cancelled(reasons)
+                }
                 Err(failure) => failure,
             };
             let judged = match failure {

@@ -25,7 +25,7 @@ pub(crate) async fn transact(
                 Err(Failure::Cancelled(reasons)) if reasons.show_conflicts() => Ok(Some(reasons.into_vec())),
                 // If no condition was false, DynamoDB cancelled the transaction because of
                 // contention or capacity, so the transaction can be repeated.
-                Err(Failure::Cancelled(reasons)) => Err(reasons.into_failure()),
+                Err(Failure::Cancelled(reasons)) => Err(Failure::of_cancelled(reasons)),
                 Err(failure) => Err(failure),
             }
         })

@@ -1,0 +1,86 @@
+//! Converts DynamoDB items into Rust values, and keeps what the next write of the item needs.
+
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::{
+    Basis, Changes, Content, Item, State, Stored,
+    decode::decode_value,
+    strip::{image, is_tracked, strip_lease, strip_patches},
+    times::times_of,
+};
+use crate::{
+    error::Error,
+    model::{Model, Versioned},
+    version::{Revision, WRITES, parse_ring, version_of},
+};
+
+/// Decodes an item into a value and a [`Basis`], which contains the data for the next write of the
+/// item.
+pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(T, Basis), Error> {
+    let state = take_state(T::MODEL, table, &mut item)?;
+    item.remove(T::MODEL.version);
+    strip_lease(T::MODEL, &mut item);
+    strip_patches(&mut item);
+    let content = Content::of(T::MODEL, &item);
+    let times = times_of(T::MODEL, &item);
+    Ok((decode_value(table, item, state.revision.number())?, Basis::read(state, content, times)))
+}
+
+/// Decodes an item, runs the closure `change` on the value, and returns the value, its [`Basis`]
+/// and the attributes that the closure has changed.
+pub(crate) fn changed<T: Versioned, E: From<Error>>(
+    table: &Arc<str>,
+    item: Item,
+    change: impl FnOnce(&mut T) -> Result<(), E>,
+) -> Result<(T, Basis, Changes), E> {
+    let (mut value, mut basis) = decode::<T>(table, item)?;
+    // `remember` stores fingerprints of the value, so that `changes` can find the attributes that
+    // the closure has changed.
+    basis.remember(&value);
+    change(&mut value)?;
+    let changes = basis.changes(table, &value)?;
+    Ok((value, basis, changes))
+}
+
+pub(crate) fn decode_stored<T: Versioned>(table: &Arc<str>, item: Item) -> Result<Stored<T>, Error> {
+    let (value, basis) = decode(table, item)?;
+    Ok(Stored::new(value, basis))
+}
+
+pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<State, Error> {
+    let revision = revision(model, table, item.get(model.version), item.get(WRITES).cloned())?;
+    // Without a version or without write ids, only the whole item identifies its state.
+    let image = (!revision.is_tracked()).then(|| Box::new(image(model, item)));
+    Ok(State { revision, image })
+}
+
+/// Returns the [`State`] of an item: its version and write ids, and a copy of the item if one of
+/// the two is missing. `take_state` also removes the attribute `_writes` (the write ids) from
+/// `item`.
+fn take_state(model: &Model, table: &Arc<str>, item: &mut Item) -> Result<State, Error> {
+    // The copy `image` must contain the attribute `_writes`.
+    let image = (!is_tracked(model, item)).then(|| Box::new(image(model, item)));
+    let writes = item.remove(WRITES);
+    Ok(State { revision: revision(model, table, item.get(model.version), writes)?, image })
+}
+
+fn revision(
+    model: &Model,
+    table: &Arc<str>,
+    version: Option<&AttributeValue>,
+    writes: Option<AttributeValue>,
+) -> Result<Revision, Error> {
+    const NO_VERSION: &str = "it is not a whole number from 0 to 18446744073709551615";
+    const NO_WRITES: &str = "it is not binary, or its length is not that of an incarnation, a time and write ids";
+    let read = |attribute| version_of(attribute).ok_or_else(|| corrupt(table, model.version, NO_VERSION));
+    let version = version.map(read).transpose()?;
+    let read = |attribute| parse_ring(attribute).ok_or_else(|| corrupt(table, WRITES, NO_WRITES));
+    let ring = writes.map(read).transpose()?;
+    Ok(Revision { version, ring })
+}
+
+fn corrupt(table: &Arc<str>, attribute: &'static str, reason: &'static str) -> Error {
+    Error::Corrupt { table: Arc::clone(table), attribute, reason }
+}
