@@ -1,4 +1,5 @@
-//! The modules of this crate are in layers. `src/lib.rs` lists them from the lowest to the highest.
+//! The modules of this crate are in layers, which `src/lib.rs` lists from the lowest to the highest.
+//! Each type has a name of its own.
 
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 
@@ -23,6 +24,8 @@ struct Crate {
     /// The modules that define the items which each module names. A module that re-exports an item
     /// does not define the item.
     imports: BTreeMap<Module, BTreeSet<Module>>,
+    /// The structs, enums and traits, each with the modules that define a type of this name.
+    types: BTreeMap<String, Vec<Module>>,
 }
 
 impl Crate {
@@ -41,20 +44,19 @@ impl Crate {
         let sources = sources.iter().filter(|(module, _)| !tests.iter().any(|test| module.starts_with(test)));
         let sources: BTreeMap<_, _> = sources.collect();
         let known: BTreeSet<&Module> = sources.keys().copied().collect();
-        let names_of = |(&module, file): (&&Module, &&syn::File)| {
-            let mut names = Names { module, known: &known, paths: BTreeSet::new(), exports: BTreeMap::new() };
-            names.visit_file(file);
-            (module.clone(), names.paths, names.exports)
-        };
-        let all: Vec<_> = sources.iter().map(names_of).collect();
-        let exports: BTreeMap<_, _> = all.iter().flat_map(|(_, _, exports)| exports.clone()).collect();
+        let all: Vec<_> = sources.iter().map(|(module, file)| Names::of(module, file, &known)).collect();
+        let exports: BTreeMap<_, _> = all.iter().flat_map(|names| names.exports.clone()).collect();
         let modules_of = |resolve: &dyn Fn(ItemPath) -> ItemPath| {
-            let modules = |paths: &BTreeSet<ItemPath>| paths.iter().cloned().map(|path| resolve(path).0).collect();
-            all.iter().map(|(module, paths, _)| (module.clone(), modules(paths))).collect()
+            let modules = |names: &Names<'_>| names.paths.iter().cloned().map(|path| resolve(path).0).collect();
+            all.iter().map(|names| (names.module.clone(), modules(names))).collect()
         };
         let named = modules_of(&|path| path);
         let imports = modules_of(&|path| definition(path, &exports));
-        Self { layers, named, imports }
+        let mut types = BTreeMap::<_, Vec<Module>>::new();
+        for (names, name) in all.iter().flat_map(|names| names.types.iter().map(move |name| (names, name))) {
+            types.entry(name.clone()).or_default().push(names.module.clone());
+        }
+        Self { layers, named, imports, types }
     }
 
     /// The imports between modules that do not contain each other.
@@ -109,15 +111,23 @@ fn definition(mut path: ItemPath, exports: &BTreeMap<ItemPath, ItemPath>) -> Ite
     path
 }
 
-/// Collects the items that a file names, and the items of its child modules that it re-exports.
+/// Collects the items that a file names, the items of other files that it re-exports, and the types
+/// that it defines.
 struct Names<'a> {
     module: &'a Module,
     known: &'a BTreeSet<&'a Module>,
     paths: BTreeSet<ItemPath>,
     exports: BTreeMap<ItemPath, ItemPath>,
+    types: Vec<String>,
 }
 
-impl Names<'_> {
+impl<'a> Names<'a> {
+    fn of(module: &'a Module, file: &syn::File, known: &'a BTreeSet<&'a Module>) -> Self {
+        let mut names = Self { module, known, paths: BTreeSet::new(), exports: BTreeMap::new(), types: Vec::new() };
+        names.visit_file(file);
+        names
+    }
+
     /// Returns the module and the item of a path, if it is a path within the crate.
     fn resolve(&self, path: &[String]) -> Option<ItemPath> {
         let first = path.first()?;
@@ -191,6 +201,26 @@ impl<'ast> Visit<'ast> for Names<'_> {
         }
     }
 
+    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
+        self.types.push(item.ident.to_string());
+        visit::visit_item_struct(self, item);
+    }
+
+    fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
+        self.types.push(item.ident.to_string());
+        visit::visit_item_enum(self, item);
+    }
+
+    fn visit_item_trait(&mut self, item: &'ast syn::ItemTrait) {
+        self.types.push(item.ident.to_string());
+        visit::visit_item_trait(self, item);
+    }
+
+    fn visit_item_type(&mut self, item: &'ast syn::ItemType) {
+        self.types.push(item.ident.to_string());
+        visit::visit_item_type(self, item);
+    }
+
     fn visit_visibility(&mut self, _: &'ast Visibility) {
         // `pub(crate)` imports nothing.
     }
@@ -233,4 +263,12 @@ fn no_file_imports_from_the_root() {
     let is_importer = |(from, to): &(&Module, &BTreeSet<Module>)| !from.is_empty() && to.contains(&Module::new());
     let importers: Vec<_> = this.named.iter().filter(is_importer).map(|(from, _)| from.join("::")).collect();
     assert_eq!(importers, ["private"], "import from the module of the item instead");
+}
+
+#[test]
+fn each_type_has_a_name_of_its_own() {
+    let this = Crate::read();
+    // `Sealed` is the usual name of a trait that only its own crate implements.
+    let shared: Vec<_> = this.types.iter().filter(|(name, modules)| modules.len() > 1 && *name != "Sealed").collect();
+    assert!(shared.is_empty(), "each of these names stands for several types: {shared:?}");
 }

@@ -55,7 +55,7 @@ fn can_be_owned_and_serde(input: &DeriveInput) -> bool {
     let without_impl = |word: &Ident| word == "remote" || word == "untagged";
     let union = matches!(input.data, Data::Union(_));
     let borrows = input.generics.lifetimes().next().is_some();
-    !union && !borrows && !serde::StructAttrs::read(&input.attrs).refused.iter().any(without_impl)
+    !union && !borrows && !serde::SerdeStructAttrs::read(&input.attrs).refused.iter().any(without_impl)
 }
 
 /// The key type has several `From` implementations, because a single implementation for all types

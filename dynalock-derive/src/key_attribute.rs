@@ -78,7 +78,7 @@ fn unit_variants(input: &DeriveInput, data: &DataEnum, errors: &mut Errors) {
                 "serde writes a variant with fields as a map or a list: a key is a variant without fields",
             );
         }
-        let attrs = serde::FieldAttrs::read(&variant.attrs);
+        let attrs = serde::SerdeFieldAttrs::read(&variant.attrs);
         for word in attrs.skips() {
             errors.at(word, "a variant of a key cannot be skipped: it could not be stored and read back");
         }
@@ -123,7 +123,7 @@ fn newtype(input: &DeriveInput, data: &DataStruct, errors: &mut Errors) -> Optio
 }
 
 fn of_field(field: &Field, errors: &mut Errors) -> Option<Written> {
-    for word in serde::FieldAttrs::read(&field.attrs).skips() {
+    for word in serde::SerdeFieldAttrs::read(&field.attrs).skips() {
         errors.at(word, "the value of a key cannot be skipped");
     }
     let with = text(&field.attrs, "with").or_else(|| text(&field.attrs, "serialize_with"));
@@ -225,7 +225,7 @@ fn names_serde_bytes(path: &str) -> bool {
 }
 
 fn is_skipped(field: &Field) -> bool {
-    serde::FieldAttrs::read(&field.attrs).not_written.is_some()
+    serde::SerdeFieldAttrs::read(&field.attrs).not_written.is_some()
 }
 
 fn is_phantom(ty: &Type) -> bool {

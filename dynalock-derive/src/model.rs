@@ -15,7 +15,7 @@ pub(crate) struct Struct<'a> {
     pub(crate) input: &'a DeriveInput,
     pub(crate) attrs: StructAttrs,
     pub(crate) lockable: Option<Lockable>,
-    pub(crate) serde: serde::StructAttrs,
+    pub(crate) serde: serde::SerdeStructAttrs,
     pub(crate) fields: Vec<Field<'a>>,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Field<'a> {
     pub(crate) ident: &'a Ident,
     pub(crate) ty: &'a Type,
     pub(crate) attrs: FieldAttrs,
-    pub(crate) serde: serde::FieldAttrs,
+    pub(crate) serde: serde::SerdeFieldAttrs,
     /// The attribute name under which serde writes the field.
     pub(crate) written: String,
     /// The attribute name under which serde reads the field, without the aliases.
@@ -34,7 +34,7 @@ impl<'a> Struct<'a> {
     pub(crate) fn read(input: &'a DeriveInput, errors: &mut Errors) -> Option<Self> {
         let attrs = StructAttrs::read(&input.attrs, errors);
         let lockable = Lockable::read(&input.attrs, errors);
-        let serde = serde::StructAttrs::read(&input.attrs);
+        let serde = serde::SerdeStructAttrs::read(&input.attrs);
         let fields =
             named_fields(input, errors)?.named.iter().filter_map(|field| Field::read(field, &serde, errors)).collect();
         Some(Self { input, attrs, lockable, serde, fields })
@@ -63,9 +63,9 @@ fn named_fields<'a>(input: &'a DeriveInput, errors: &mut Errors) -> Option<&'a F
 }
 
 impl<'a> Field<'a> {
-    fn read(field: &'a syn::Field, container: &serde::StructAttrs, errors: &mut Errors) -> Option<Self> {
+    fn read(field: &'a syn::Field, container: &serde::SerdeStructAttrs, errors: &mut Errors) -> Option<Self> {
         let ident = field.ident.as_ref()?;
-        let serde = serde::FieldAttrs::read(&field.attrs);
+        let serde = serde::SerdeFieldAttrs::read(&field.attrs);
         let name = ident.unraw().to_string();
         let written = match &serde.written {
             Some(renamed) => renamed.value(),

@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[derive(Default)]
-pub(crate) struct StructAttrs {
+pub(crate) struct SerdeStructAttrs {
     /// The rule of `rename_all` for the names that serde writes.
     pub(crate) written: RenameRule,
     /// The rule of `rename_all` for the names that serde reads.
@@ -32,7 +32,7 @@ pub(crate) enum DefaultAttr {
 }
 
 #[derive(Default)]
-pub(crate) struct FieldAttrs {
+pub(crate) struct SerdeFieldAttrs {
     /// The attribute name that `rename` sets for writing.
     pub(crate) written: Option<LitStr>,
     /// The attribute names that `rename` sets for reading: one name, and then any number of
@@ -54,7 +54,7 @@ pub(crate) struct FieldAttrs {
     pub(crate) default: Option<DefaultAttr>,
 }
 
-impl StructAttrs {
+impl SerdeStructAttrs {
     pub(crate) fn read(attributes: &[Attribute]) -> Self {
         let mut attrs = Self::default();
         for entry in entries(attributes, "serde").flatten().flatten() {
@@ -94,7 +94,7 @@ impl DefaultAttr {
     }
 }
 
-impl FieldAttrs {
+impl SerdeFieldAttrs {
     pub(crate) fn read(attributes: &[Attribute]) -> Self {
         let mut attrs = Self::default();
         for entry in entries(attributes, "serde").flatten().flatten() {

@@ -112,7 +112,7 @@ impl Fingerprints {
     }
 
     pub(super) fn key_differs<T: Versioned>(&self, value: &T) -> SerdeResult<bool> {
-        let mut keys = KeysAlone { before: self, buffer: Buffer::new(), differ: false };
+        let mut keys = KeyComparison { before: self, buffer: Buffer::new(), differ: false };
         walk(value, &mut keys)?;
         Ok(keys.differ)
     }
@@ -194,13 +194,13 @@ impl AttributeSink for Fingerprints {
     }
 }
 
-struct KeysAlone<'a> {
+struct KeyComparison<'a> {
     before: &'a Fingerprints,
     buffer: Buffer,
     differ: bool,
 }
 
-impl AttributeSink for KeysAlone<'_> {
+impl AttributeSink for KeyComparison<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         if self.before.model.is_key(&name) {
             // An update never writes a key attribute, so the fingerprint of the key is enough.

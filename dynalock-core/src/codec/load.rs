@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::{
-    Basis, Changes, Content, Item, State, Stored,
+    Basis, Changes, Item, State, Stored, UserAttributes,
     decode::decode_value,
     strip::{image, is_tracked, strip_lease, strip_patches},
     times::times_of,
@@ -23,7 +23,7 @@ pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(
     item.remove(T::MODEL.version);
     strip_lease(T::MODEL, &mut item);
     strip_patches(&mut item);
-    let content = Content::of(T::MODEL, &item);
+    let content = UserAttributes::of(T::MODEL, &item);
     let times = times_of(T::MODEL, &item);
     Ok((decode_value(table, item, state.revision.number())?, Basis::read(state, content, times)))
 }

@@ -21,7 +21,7 @@ pub(crate) use etag::digest_item;
 pub(crate) use expiry::{ExpiredItems, ExpiredTimes, expiry_time};
 pub(crate) use load::{changed, decode, decode_stored, state_of};
 pub use stored::Stored;
-pub(crate) use stored::{Basis, Content, State};
+pub(crate) use stored::{Basis, State, UserAttributes};
 use strip::is_tracked;
 pub(crate) use times::{times_of_create, updated_at};
 

@@ -58,13 +58,13 @@ pub(crate) struct Basis {
     /// had no mutable access. If serde cannot serialize the value for the fingerprints, the next
     /// write of the value returns the error.
     before: Option<Result<Arc<Fingerprints>, SerdeError>>,
-    content: Content,
+    content: UserAttributes,
 }
 
 /// A copy of the stored item without the attributes that the library adds, for example `_writes`.
-/// For a type without a flattened field, `Content` contains `None`.
+/// For a type without a flattened field, `UserAttributes` contains `None`.
 #[derive(Clone)]
-pub(crate) struct Content(Option<Arc<Item>>);
+pub(crate) struct UserAttributes(Option<Arc<Item>>);
 
 /// The condition of the next write of a value compares the value's `State` with the stored item.
 #[derive(Clone, PartialEq)]
@@ -215,7 +215,10 @@ impl<T: Versioned> Stored<T> {
         // cannot update an item.
         let ring = Ring::new(Incarnation::from_bytes([0; 8]));
         let revision = Revision { version: Some(version), ring: Some(ring) };
-        Self::unchanged(value, Basis::written(revision, Content::of(T::MODEL, &Item::new()), KeptTimes::default()))
+        Self::unchanged(
+            value,
+            Basis::written(revision, UserAttributes::of(T::MODEL, &Item::new()), KeptTimes::default()),
+        )
     }
 
     pub(crate) fn unchanged(mut value: T, basis: Basis) -> Self {
@@ -226,17 +229,17 @@ impl<T: Versioned> Stored<T> {
 }
 
 impl Basis {
-    pub(super) fn read(state: State, content: Content, times: KeptTimes) -> Self {
+    pub(super) fn read(state: State, content: UserAttributes, times: KeptTimes) -> Self {
         Self { state, times, before: None, content }
     }
 
-    pub(crate) fn written(revision: Revision, content: Content, times: KeptTimes) -> Self {
+    pub(crate) fn written(revision: Revision, content: UserAttributes, times: KeptTimes) -> Self {
         Self::read(State { revision, image: None }, content, times)
     }
 
     /// Makes the [`Basis`] of a write that replaces the whole item.
     pub(crate) fn of_other_content(model: &Model, state: State) -> Self {
-        Self::read(state, Content::of(model, &Item::new()), KeptTimes::default())
+        Self::read(state, UserAttributes::of(model, &Item::new()), KeptTimes::default())
     }
 
     /// Replaces the incarnation by the incarnation (random id) of the stored item, which an earlier
@@ -288,8 +291,8 @@ impl Basis {
         }
     }
 
-    pub(crate) fn content_after(&self, model: &Model, changes: &Changes) -> Content {
-        Content(self.content.0.as_ref().map(|content| Arc::new(changes.after(model, content))))
+    pub(crate) fn content_after(&self, model: &Model, changes: &Changes) -> UserAttributes {
+        UserAttributes(self.content.0.as_ref().map(|content| Arc::new(changes.after(model, content))))
     }
 
     pub(crate) fn changes<T: Versioned>(&self, table: &Arc<str>, value: &T) -> Result<Changes, Error> {
@@ -306,7 +309,7 @@ impl Basis {
     }
 }
 
-impl Content {
+impl UserAttributes {
     pub(crate) fn of(model: &Model, item: &Item) -> Self {
         Self(model.flattens.then(|| Arc::new(user_attributes(model, item))))
     }

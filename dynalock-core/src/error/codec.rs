@@ -83,13 +83,13 @@ pub(crate) struct SerdeError(Box<SerdeErrorParts>);
 #[derive(Clone)]
 struct SerdeErrorParts {
     /// The parts of the path, innermost part first: the last element is the name of the attribute.
-    path: Vec<Part>,
+    path: Vec<PathPart>,
     reason: CodecReason,
     detail: Option<Box<str>>,
 }
 
 #[derive(Clone)]
-enum Part {
+enum PathPart {
     Field(Box<str>),
     /// A list element or a map value.
     Entry,
@@ -129,7 +129,7 @@ impl CodecError {
     /// ```
     pub fn attribute(&self) -> Option<&str> {
         match self.error.0.path.last() {
-            Some(Part::Field(name)) => Some(name),
+            Some(PathPart::Field(name)) => Some(name),
             _ => None,
         }
     }
@@ -223,12 +223,12 @@ impl SerdeError {
     }
 
     pub(crate) fn in_field(mut self, name: &str) -> Self {
-        self.0.path.push(Part::Field(name.into()));
+        self.0.path.push(PathPart::Field(name.into()));
         self
     }
 
     pub(crate) fn in_entry(mut self) -> Self {
-        self.0.path.push(Part::Entry);
+        self.0.path.push(PathPart::Entry);
         self
     }
 }
@@ -238,9 +238,9 @@ impl SerdeErrorParts {
         let mut path = String::new();
         for part in self.path.iter().rev() {
             match part {
-                Part::Field(name) if path.is_empty() => path.push_str(name),
-                Part::Field(name) => path.extend([".", name]),
-                Part::Entry => path.push_str("[..]"),
+                PathPart::Field(name) if path.is_empty() => path.push_str(name),
+                PathPart::Field(name) => path.extend([".", name]),
+                PathPart::Entry => path.push_str("[..]"),
             }
         }
         path

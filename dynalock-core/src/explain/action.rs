@@ -50,7 +50,7 @@ enum UnitRate {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Row {
+pub(crate) enum ExplainedRow {
     Item,
     /// A separate lease row, whose size counts as one kilobyte.
     Lease,
@@ -86,13 +86,13 @@ impl ExplainedAction {
         Self::write(operation(&write.action), write, UnitRate::Write(Units::whole(1)))
     }
 
-    pub(crate) fn in_transaction(write: Write, row: Row) -> Self {
+    pub(crate) fn in_transaction(write: Write, row: ExplainedRow) -> Self {
         // DynamoDB calls the actions of a transaction `Put`, `Update`, `Delete` and
         // `ConditionCheck`.
         let operation = operation(&write.action).trim_end_matches("Item");
         let (rate, settings) = match row {
-            Row::Item => (UnitRate::Write(UnitRate::IN_TRANSACTION), Vec::new()),
-            Row::Lease => (UnitRate::LeaseRow(UnitRate::IN_TRANSACTION), vec!["lease row".to_owned()]),
+            ExplainedRow::Item => (UnitRate::Write(UnitRate::IN_TRANSACTION), Vec::new()),
+            ExplainedRow::Lease => (UnitRate::LeaseRow(UnitRate::IN_TRANSACTION), vec!["lease row".to_owned()]),
         };
         Self { settings, ..Self::write(operation, write, rate) }
     }

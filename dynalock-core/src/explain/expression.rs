@@ -25,11 +25,11 @@ use crate::{codec::Item, expression::MAP_KEY_SIGN};
 /// ```
 #[derive(Clone, PartialEq)]
 pub struct ExplainedExpression {
-    parts: Vec<Part>,
+    parts: Vec<ExpressionPart>,
 }
 
 #[derive(Clone, PartialEq)]
-enum Part {
+enum ExpressionPart {
     /// Text without user data: operators, functions and attribute names.
     Text(String),
     /// A map key, which is user data.
@@ -46,11 +46,13 @@ impl ExplainedExpression {
             rest = after;
             match first {
                 '#' => match names.and_then(|names| names.get(token)) {
-                    Some(key) if token.starts_with(MAP_KEY_SIGN) => resolved.parts.push(Part::MapKey(key.clone())),
+                    Some(key) if token.starts_with(MAP_KEY_SIGN) => {
+                        resolved.parts.push(ExpressionPart::MapKey(key.clone()));
+                    }
                     name => resolved.text(name.map_or(token, String::as_str)),
                 },
                 ':' => match values.and_then(|values| values.get(token)) {
-                    Some(value) => resolved.parts.push(Part::Value(value.clone())),
+                    Some(value) => resolved.parts.push(ExpressionPart::Value(value.clone())),
                     None => resolved.text(token),
                 },
                 ',' => {
@@ -69,14 +71,14 @@ impl ExplainedExpression {
 
     fn text(&mut self, text: &str) {
         match self.parts.last_mut() {
-            Some(Part::Text(last)) => last.push_str(text),
-            _ => self.parts.push(Part::Text(text.to_owned())),
+            Some(ExpressionPart::Text(last)) => last.push_str(text),
+            _ => self.parts.push(ExpressionPart::Text(text.to_owned())),
         }
     }
 
     /// The library sends expressions without unnecessary spaces, for example `#0=:0`.
     fn operator(&mut self, operator: &str) {
-        let is_spaced = matches!(self.parts.last(), Some(Part::Text(last)) if last.ends_with(' '));
+        let is_spaced = matches!(self.parts.last(), Some(ExpressionPart::Text(last)) if last.ends_with(' '));
         self.text(&format!("{}{operator} ", if is_spaced { "" } else { " " }));
     }
 }
@@ -102,10 +104,10 @@ fn is_operator(c: char) -> bool {
 impl fmt::Display for ExplainedExpression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.parts.iter().try_for_each(|part| match part {
-            Part::Text(text) => f.write_str(text),
-            Part::MapKey(key) if f.alternate() => f.write_str(key),
-            Part::MapKey(_) => f.write_str("[..]"),
-            Part::Value(value) => fmt::Display::fmt(&ValueText(value), f),
+            ExpressionPart::Text(text) => f.write_str(text),
+            ExpressionPart::MapKey(key) if f.alternate() => f.write_str(key),
+            ExpressionPart::MapKey(_) => f.write_str("[..]"),
+            ExpressionPart::Value(value) => fmt::Display::fmt(&ValueText(value), f),
         })
     }
 }

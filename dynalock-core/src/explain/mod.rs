@@ -6,7 +6,7 @@ mod request;
 mod value;
 
 pub use action::ExplainedAction;
-pub(crate) use action::Row;
+pub(crate) use action::ExplainedRow;
 pub use expression::ExplainedExpression;
 pub use request::ExplainedRequest;
 pub(crate) use request::RequestToken;

@@ -1,7 +1,7 @@
 use std::fmt;
 
-use super::action::{ExplainedAction, Row};
-use crate::operation::{Action, GetItem, GetMany, PageRequest, PageStart, TransactGet, Write};
+use super::action::{ExplainedAction, ExplainedRow};
+use crate::operation::{Action, BatchGet, GetItem, PageRequest, PageStart, TransactGet, Write};
 
 /// One request of a call. [`Explained::requests`](super::Explained::requests) returns the requests
 /// of a call. The format `{}` hides the values of a request, and the format `{:#}` shows the
@@ -41,7 +41,10 @@ impl ExplainedRequest {
     pub(crate) fn of_write(write: Write) -> Self {
         // DynamoDB accepts a ConditionCheck only in a transaction.
         if let Action::Check = write.action {
-            return Self::transaction(vec![ExplainedAction::in_transaction(write, Row::Item)], RequestToken::Drawn);
+            return Self::transaction(
+                vec![ExplainedAction::in_transaction(write, ExplainedRow::Item)],
+                RequestToken::Drawn,
+            );
         }
         Self::of(ExplainedAction::of_write(write))
     }
@@ -123,8 +126,8 @@ impl From<GetItem> for ExplainedRequest {
     }
 }
 
-impl From<GetMany> for ExplainedRequest {
-    fn from(GetMany { table, keys }: GetMany) -> Self {
+impl From<BatchGet> for ExplainedRequest {
+    fn from(BatchGet { table, keys }: BatchGet) -> Self {
         let get = |key| ExplainedAction::get("Get", GetItem { table: table.clone(), key, consistent: true });
         Self { operation: "BatchGetItem", token: RequestToken::None, actions: keys.into_iter().map(get).collect() }
     }

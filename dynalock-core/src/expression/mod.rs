@@ -47,50 +47,50 @@ pub(crate) struct Placeholders {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Name {
+pub(crate) enum NamePlaceholder {
     Attribute(usize),
     MapKey(usize),
 }
 
 #[derive(Clone, Copy)]
-pub(crate) struct Value(usize);
+pub(crate) struct ValuePlaceholder(usize);
 
 impl Placeholders {
     pub(crate) fn after(names: usize, values: usize) -> Self {
         Self { before: (names, values), ..Self::default() }
     }
 
-    pub(crate) fn name(&mut self, name: &str) -> Name {
-        Name::Attribute(self.before.0 + position(name, &mut self.names))
+    pub(crate) fn name(&mut self, name: &str) -> NamePlaceholder {
+        NamePlaceholder::Attribute(self.before.0 + position(name, &mut self.names))
     }
 
     pub(crate) fn without_content() -> Self {
         Self { hides_keys: true, ..Self::default() }
     }
 
-    pub(crate) fn key(&mut self, key: &str) -> Name {
+    pub(crate) fn key(&mut self, key: &str) -> NamePlaceholder {
         let key = if self.hides_keys { "[..]" } else { key };
-        Name::MapKey(self.before.0 + position(key, &mut self.map_keys))
+        NamePlaceholder::MapKey(self.before.0 + position(key, &mut self.map_keys))
     }
 
-    pub(crate) fn value(&mut self, value: AttributeValue) -> Value {
+    pub(crate) fn value(&mut self, value: AttributeValue) -> ValuePlaceholder {
         if self.values.is_empty() {
             // Most requests have at most eight values, so the `Vec` rarely needs a second
             // allocation.
             self.values.reserve_exact(8);
         }
         self.values.push(value);
-        Value(self.before.1 + self.values.len() - 1)
+        ValuePlaceholder(self.before.1 + self.values.len() - 1)
     }
 
-    pub(crate) fn name_of(&self, name: Name) -> &str {
+    pub(crate) fn name_of(&self, name: NamePlaceholder) -> &str {
         match name {
-            Name::Attribute(index) => &self.names[index - self.before.0],
-            Name::MapKey(index) => &self.map_keys[index - self.before.0],
+            NamePlaceholder::Attribute(index) => &self.names[index - self.before.0],
+            NamePlaceholder::MapKey(index) => &self.map_keys[index - self.before.0],
         }
     }
 
-    pub(crate) fn value_of(&self, Value(index): Value) -> &AttributeValue {
+    pub(crate) fn value_of(&self, ValuePlaceholder(index): ValuePlaceholder) -> &AttributeValue {
         &self.values[index - self.before.1]
     }
 
@@ -98,19 +98,20 @@ impl Placeholders {
     /// values.
     pub(crate) fn finish(self) -> (Option<HashMap<String, String>>, Option<Item>) {
         let Self { names, map_keys, values, before, .. } = self;
-        let names = (before.0..).zip(names).map(|(index, name)| (placeholder(Name::SIGN, index), name));
+        let names = (before.0..).zip(names).map(|(index, name)| (placeholder(NamePlaceholder::SIGN, index), name));
         let map_keys = (before.0..).zip(map_keys).map(|(index, key)| (placeholder(MAP_KEY_SIGN, index), key));
         let all: HashMap<_, _> = names.chain(map_keys).collect();
         let names = (!all.is_empty()).then_some(all);
-        let values = (!values.is_empty())
-            .then(|| (before.1..).zip(values).map(|(index, value)| (placeholder(Value::SIGN, index), value)).collect());
+        let values = (!values.is_empty()).then(|| {
+            (before.1..).zip(values).map(|(index, value)| (placeholder(ValuePlaceholder::SIGN, index), value)).collect()
+        });
         (names, values)
     }
 }
 
 pub(crate) const MAP_KEY_SIGN: &str = "#_";
 
-impl Name {
+impl NamePlaceholder {
     const SIGN: &str = "#";
 
     fn parts(self) -> (&'static str, usize) {
@@ -121,7 +122,7 @@ impl Name {
     }
 }
 
-impl Value {
+impl ValuePlaceholder {
     const SIGN: &str = ":";
 }
 
@@ -158,7 +159,7 @@ fn write_digits(number: usize, to: &mut impl fmt::Write) -> fmt::Result {
     to.write_char(char::from(DIGITS[number % DIGITS.len()]))
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for NamePlaceholder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (sign, index) = self.parts();
         f.write_str(sign)?;
@@ -166,7 +167,7 @@ impl fmt::Display for Name {
     }
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for ValuePlaceholder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(Self::SIGN)?;
         write_digits(self.0, f)
@@ -204,27 +205,27 @@ impl Joined {
         fmt::write(&mut self.text, term).expect("a string takes any text");
     }
 
-    pub(crate) fn assign(&mut self, name: Name, value: Value) {
+    pub(crate) fn assign(&mut self, name: NamePlaceholder, value: ValuePlaceholder) {
         self.pair("", name, "=", value);
     }
 
-    pub(crate) fn equal(&mut self, name: Name, value: Value) {
+    pub(crate) fn equal(&mut self, name: NamePlaceholder, value: ValuePlaceholder) {
         self.pair("", name, " = ", value);
     }
 
-    pub(crate) fn begins_with(&mut self, name: Name, value: Value) {
+    pub(crate) fn begins_with(&mut self, name: NamePlaceholder, value: ValuePlaceholder) {
         self.pair("begins_with(", name, ", ", value);
         self.text.push(')');
     }
 
     /// `pair` copies strings, which is faster than the formatting of `fmt::Arguments`.
-    fn pair(&mut self, before: &str, name: Name, between: &str, Value(value): Value) {
+    fn pair(&mut self, before: &str, name: NamePlaceholder, between: &str, ValuePlaceholder(value): ValuePlaceholder) {
         self.separate();
         self.text.push_str(before);
         let (sign, name) = name.parts();
         push_placeholder(sign, name, &mut self.text);
         self.text.push_str(between);
-        push_placeholder(Value::SIGN, value, &mut self.text);
+        push_placeholder(ValuePlaceholder::SIGN, value, &mut self.text);
     }
 
     fn separate(&mut self) {

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     codec::Item,
     error::Lost,
-    expression::{Joined, Name, Placeholders, Value},
+    expression::{Joined, NamePlaceholder, Placeholders, ValuePlaceholder},
     model::{LockModel, Model},
 };
 
@@ -62,10 +62,10 @@ pub(crate) enum Expired {
 
 #[derive(Default)]
 pub(crate) struct LeaseUpdate {
-    pub(crate) set: Vec<(Name, Value)>,
-    pub(crate) remove: Vec<Name>,
+    pub(crate) set: Vec<(NamePlaceholder, ValuePlaceholder)>,
+    pub(crate) remove: Vec<NamePlaceholder>,
     /// The name of the queue attribute whose first entry the request removes.
-    pub(crate) leave: Option<Name>,
+    pub(crate) leave: Option<NamePlaceholder>,
 }
 
 impl LeaseClause {
@@ -255,18 +255,24 @@ pub(super) fn queue_is_empty(lock: &LockModel, to: &mut Placeholders) -> String 
 /// Returns the condition that `owner` is not the last owner that released the lock. With this
 /// condition, DynamoDB refuses a delayed acquire request or enter request of the last released
 /// owner.
-pub(super) fn not_released(lock: &LockModel, owner: Value, to: &mut Placeholders) -> String {
+pub(super) fn not_released(lock: &LockModel, owner: ValuePlaceholder, to: &mut Placeholders) -> String {
     format!("{} <> {owner}", to.name(lock.released))
 }
 
-pub(super) fn is_holder(lock: &LockModel, kind: GrantKind, owner: Value, to: &mut Placeholders) -> String {
+pub(super) fn is_holder(lock: &LockModel, kind: GrantKind, owner: ValuePlaceholder, to: &mut Placeholders) -> String {
     match kind {
         GrantKind::Plain => format!("{} = {owner}", to.name(lock.owner)),
         GrantKind::Fair => format!("{}[0] = {owner}", to.name(lock.queue)),
     }
 }
 
-pub(super) fn held(lock: &LockModel, kind: GrantKind, owner: Value, fence: u64, to: &mut Placeholders) -> String {
+pub(super) fn held(
+    lock: &LockModel,
+    kind: GrantKind,
+    owner: ValuePlaceholder,
+    fence: u64,
+    to: &mut Placeholders,
+) -> String {
     let fence = to.value(number(kind.stored_fence(fence)));
     format!("{} AND {} = {fence}", is_holder(lock, kind, owner, to), to.name(lock.fence))
 }
@@ -274,7 +280,12 @@ pub(super) fn held(lock: &LockModel, kind: GrantKind, owner: Value, fence: u64, 
 /// Two processes with the same lock token may send the same heartbeat number, so DynamoDB must
 /// refuse a heartbeat whose number equals the stored number. The condition accepts every lower
 /// stored number, because after a lost reply the holder does not know the stored number.
-pub(super) fn beat_is_below(lock: &LockModel, kind: GrantKind, beat: Value, to: &mut Placeholders) -> String {
+pub(super) fn beat_is_below(
+    lock: &LockModel,
+    kind: GrantKind,
+    beat: ValuePlaceholder,
+    to: &mut Placeholders,
+) -> String {
     let name = to.name(lock.beat);
     match kind {
         GrantKind::Plain => format!("{name} < {beat}"),
@@ -283,12 +294,12 @@ pub(super) fn beat_is_below(lock: &LockModel, kind: GrantKind, beat: Value, to: 
     }
 }
 
-pub(super) fn renewed(lock: &LockModel, beat: Value, until: u64, to: &mut Placeholders) -> LeaseUpdate {
+pub(super) fn renewed(lock: &LockModel, beat: ValuePlaceholder, until: u64, to: &mut Placeholders) -> LeaseUpdate {
     let until = (to.name(lock.until), to.value(number(lock.unit.end(until))));
     LeaseUpdate { set: vec![(to.name(lock.beat), beat), until], ..LeaseUpdate::default() }
 }
 
-pub(super) fn released(lock: &LockModel, owner: Value, to: &mut Placeholders) -> LeaseUpdate {
+pub(super) fn released(lock: &LockModel, owner: ValuePlaceholder, to: &mut Placeholders) -> LeaseUpdate {
     LeaseUpdate { set: vec![(to.name(lock.released), owner)], ..without_owner(lock, to) }
 }
 
@@ -298,7 +309,12 @@ pub(super) fn without_owner(lock: &LockModel, to: &mut Placeholders) -> LeaseUpd
 
 /// The returned changes remove the head of the queue, and the caller of `next_turn` must add the
 /// change of the fence.
-pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut Placeholders) -> LeaseUpdate {
+pub(super) fn next_turn(
+    lock: &LockModel,
+    waiters: Waiters,
+    now: ValuePlaceholder,
+    to: &mut Placeholders,
+) -> LeaseUpdate {
     let [queue, turn, beat, until] = [lock.queue, lock.turn, lock.beat, lock.until].map(|name| to.name(name));
     match waiters {
         Waiters::None => LeaseUpdate { remove: vec![beat, until, queue, turn], ..LeaseUpdate::default() },
@@ -306,7 +322,7 @@ pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut
     }
 }
 
-pub(super) fn next_fence(lock: &LockModel, now: Value, to: &mut Placeholders) -> String {
+pub(super) fn next_fence(lock: &LockModel, now: ValuePlaceholder, to: &mut Placeholders) -> String {
     let (fence, one) = (to.name(lock.fence), to.value(number(1)));
     // A new row must not reuse the fences of a deleted row, so the first fence depends on the
     // current time. The current time is higher than the fences of a deleted row, unless the lock

@@ -128,7 +128,7 @@ impl Row {
     }
 
     pub(crate) fn id(&self) -> RowId {
-        (Arc::clone(&self.table), self.key.clone())
+        RowId { table: Arc::clone(&self.table), key: self.key.clone() }
     }
 
     pub(crate) fn get(&self, consistent: bool) -> GetItem {

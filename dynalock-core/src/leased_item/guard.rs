@@ -17,7 +17,7 @@ use crate::{
     telemetry::{CallFailure, observe, observe_closure},
     write::{
         guard::{Guard, sealed},
-        intent::Change,
+        intent::ItemChange,
         patch::SharedPatch,
         send::WriteResult,
     },
@@ -419,7 +419,7 @@ impl<T: Lockable> LeaseGuard<T> {
             Ok::<_, Error>(())
         };
         let (value, basis, _) = changed(&self.repository.table, self.item.clone(), change)?;
-        explain::write(&mut session, value, Change::Update(basis))
+        explain::write(&mut session, value, ItemChange::Update(basis))
     }
 
     pub(super) fn explain_patch(&self, content: SharedPatch<T>) -> Result<Explained> {
@@ -691,7 +691,7 @@ impl<T: Lockable> LeaseGuard<T> {
             // the guard before the lease ends for other callers.
             let (expected, sent) = (Some(basis.state.revision.number()), clock::now());
             self.last_write = LastWrite::Unknown;
-            let updated = session.update(value, Change::Update(basis), changes).await;
+            let updated = session.update(value, ItemChange::Update(basis), changes).await;
             self.learn(&updated);
             match updated? {
                 WriteResult::Applied(stored) => {

@@ -15,13 +15,13 @@ use crate::{codec::Item, error::Refusal, telemetry::request};
 
 /// A BatchGetItem on one table, with strongly consistent reads. DynamoDB may read the items at
 /// different moments.
-pub(crate) struct GetMany {
+pub(crate) struct BatchGet {
     pub(crate) table: Arc<str>,
     /// At most [`MOST`](Self::MOST) different keys.
     pub(crate) keys: Vec<Item>,
 }
 
-impl GetMany {
+impl BatchGet {
     pub(crate) const MOST: usize = 100;
 
     pub(crate) fn taking_from(table: &Arc<str>, unread: &mut Vec<Item>) -> Self {

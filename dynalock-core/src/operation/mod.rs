@@ -18,7 +18,7 @@ pub(crate) use capacity::{Allowance, Consumed, IN_FLIGHT, InFlight, KeyText, Met
 pub use classify::misconfigured;
 pub(crate) use classify::{EmptyAnswer, Failure};
 pub(crate) use get::GetItem;
-pub(crate) use get_many::{GetMany, TransactGet};
+pub(crate) use get_many::{BatchGet, TransactGet};
 pub(crate) use page::{Access, ItemPage, PageRequest, PageStart, Segment, Selection};
 pub(crate) use put_many::PutMany;
 pub(crate) use reasons::ActionReasons;

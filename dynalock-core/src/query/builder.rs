@@ -4,7 +4,7 @@ use super::{
     feed::{self, Feed},
     kind::{Consistent, InSegments, InTable, Ordered, Paged, Partitioned, Ranged, Reads, WholeTable},
     page::{self, Page},
-    plan::{Partition, Plan},
+    plan::{Partition, ReadPlan},
     range::{Prefix, SortBounds},
     spec::QuerySpec,
     stream::ItemStream,
@@ -63,12 +63,12 @@ use crate::{
 pub struct Query<T, K> {
     repository: Repository<T>,
     filter: Option<Condition<T>>,
-    settings: Settings,
+    settings: QuerySettings,
     kind: PhantomData<fn() -> K>,
 }
 
 #[derive(Clone)]
-struct Settings {
+struct QuerySettings {
     limits: Limits,
     index: Option<&'static IndexModel>,
     fetches: bool,
@@ -130,7 +130,7 @@ impl<T: Versioned> Repository<T> {
 
 impl<T, K> Query<T, K> {
     fn new(repository: &Repository<T>, partition: Option<KeyValue>) -> Self {
-        let settings = Settings {
+        let settings = QuerySettings {
             limits: repository.limits,
             index: None,
             fetches: false,
@@ -391,7 +391,7 @@ impl<T> Query<T, InTable> {
             Some(index) => Self::in_index(repository, index, partition),
             None => Self::new(repository, Some(partition)),
         };
-        let settings = Settings { fetches, bounds, forward, limit, secret, ..query.settings };
+        let settings = QuerySettings { fetches, bounds, forward, limit, secret, ..query.settings };
         Self { filter, settings, ..query }
     }
 }
@@ -446,9 +446,9 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     /// # Cancel safety
     ///
     /// The caller can drop the stream at any time. A dropped stream sends no more requests.
-    pub fn stream(self) -> ItemStream<K::Row> {
+    pub fn stream(self) -> ItemStream<K::Output> {
         let (table, wanted) = (Arc::clone(&self.repository.table), self.settings.limit);
-        ItemStream::new(table, self.feed(Selection::Attributes), wanted, K::row)
+        ItemStream::new(table, self.feed(Selection::Attributes), wanted, K::decode)
     }
 
     /// Returns all items that the query or scan finds.
@@ -481,7 +481,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     /// # Cancel safety
     ///
     /// The caller may drop the future of `collect` at any time: a read changes nothing.
-    pub async fn collect(self) -> Result<Vec<K::Row>> {
+    pub async fn collect(self) -> Result<Vec<K::Output>> {
         let mut stream = self.stream();
         let mut items = Vec::new();
         while let Some(item) = stream.next().await {
@@ -513,7 +513,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     /// # Cancel safety
     ///
     /// The caller may drop the future of `first` at any time: a read changes nothing.
-    pub async fn first(self) -> Result<Option<K::Row>> {
+    pub async fn first(self) -> Result<Option<K::Output>> {
         // A limit of 0 from the caller stays 0, so that `first` returns `None`.
         let limit = self.settings.limit.map_or(1, |limit| limit.min(1));
         self.limit(limit).stream().next().await.transpose()
@@ -595,14 +595,14 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// The caller may drop the future of `page` at any time: a read changes nothing. After a
     /// dropped call, the caller can use the same page token again.
-    pub async fn page(self, token: Option<PageToken>) -> Result<Page<K::Row>>
+    pub async fn page(self, token: Option<PageToken>) -> Result<Page<K::Output>>
     where
         K: Paged,
     {
         let Some(plan) = self.plan(Selection::Attributes)? else { return Ok(Page::new([], None)) };
         let read = page::read(&plan, token, self.settings.limit, self.settings.secret.as_ref());
         let (items, next) = observe(plan.operation(), Arc::clone(plan.table()), read).await?;
-        let items = items.into_iter().map(|item| K::row(plan.table(), item)).collect();
+        let items = items.into_iter().map(|item| K::decode(plan.table(), item)).collect();
         Ok(Page { items, next })
     }
 
@@ -673,9 +673,9 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     }
 
     /// Returns the settings of the read, or `None` if the range or the limit allows no item.
-    fn plan(&self, selection: Selection) -> Result<Option<Plan>> {
+    fn plan(&self, selection: Selection) -> Result<Option<ReadPlan>> {
         const MOST_SEGMENTS: u32 = 1_000_000;
-        let Settings { limits, index, fetches, forward, consistent, limit, segments, .. } = self.settings;
+        let QuerySettings { limits, index, fetches, forward, consistent, limit, segments, .. } = self.settings;
         if !(1..=MOST_SEGMENTS).contains(&segments) {
             return Err(Error::InvalidSetting(InvalidSetting::Segments { segments }));
         }
@@ -726,7 +726,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         let connection = Arc::clone(&self.repository.connection);
         let hides_expired = (self.settings.expired == ExpiredItems::Absent).then(|| self.repository.item_expiry());
         let call_cost = CallCost::begin_call(connection.meter.as_ref(), limits.budget);
-        Ok(Some(Plan { connection, limits, call_cost, model, request, partition, keys, hides_expired, fetches }))
+        Ok(Some(ReadPlan { connection, limits, call_cost, model, request, partition, keys, hides_expired, fetches }))
     }
 
     fn holds(&self, name: &str) -> bool {

@@ -8,7 +8,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use super::plan::{Plan, request_limit};
+use super::plan::{ReadPlan, request_limit};
 use crate::{
     clock,
     codec::Item,
@@ -29,13 +29,13 @@ pub(super) struct Feed {
 
 /// `segment` is `None` for a read without segments.
 struct SegmentFeed {
-    plan: Arc<Plan>,
+    plan: Arc<ReadPlan>,
     segment: Option<Segment>,
     requests: u32,
-    next: Next,
+    next: NextPage,
 }
 
-enum Next {
+enum NextPage {
     /// The library has not requested the next page of the segment. The page begins after the key in
     /// `After`, or at the first item if `After` contains `None`.
     After(Option<Item>),
@@ -60,9 +60,10 @@ pub(super) enum Demand {
 }
 
 impl Feed {
-    pub(super) fn new(plan: Plan, segments: u32) -> Self {
+    pub(super) fn new(plan: ReadPlan, segments: u32) -> Self {
         let plan = Arc::new(plan);
-        let segment = |segment| SegmentFeed { plan: Arc::clone(&plan), segment, requests: 0, next: Next::After(None) };
+        let segment =
+            |segment| SegmentFeed { plan: Arc::clone(&plan), segment, requests: 0, next: NextPage::After(None) };
         Self { failed: None, segments: self::segments(segments).map(segment).collect() }
     }
 
@@ -79,7 +80,7 @@ impl Feed {
 
     pub(super) fn ask_ahead(&mut self, wanted: Option<usize>, context: &mut Context<'_>) {
         for segment in &mut self.segments {
-            // A failed request stays in the segment as `Next::Failed`, so `advance` returns no error.
+            // A failed request stays in the segment as `NextPage::Failed`, so `advance` returns no error.
             let _ = segment.advance(Demand::Ahead, wanted, context);
         }
     }
@@ -109,7 +110,7 @@ impl Feed {
                 self.segments[index..].rotate_left(1);
                 return Poll::Ready(Some(Ok(page)));
             }
-            open |= !matches!(segment.next, Next::End);
+            open |= !matches!(segment.next, NextPage::End);
         }
         if open { Poll::Pending } else { Poll::Ready(None) }
     }
@@ -128,25 +129,25 @@ impl SegmentFeed {
     fn advance(&mut self, demand: Demand, wanted: Option<usize>, context: &mut Context<'_>) -> Result<()> {
         loop {
             match &mut self.next {
-                Next::Failed(_) if demand == Demand::Ahead => return Ok(()),
-                Next::After(after) | Next::Failed(after) => {
+                NextPage::Failed(_) if demand == Demand::Ahead => return Ok(()),
+                NextPage::After(after) | NextPage::Failed(after) => {
                     let after = after.take();
                     self.ask(after, demand, wanted);
                 }
-                Next::Coming { after, page, asked } => match page.as_mut().poll(context) {
+                NextPage::Coming { after, page, asked } => match page.as_mut().poll(context) {
                     Poll::Pending => return Ok(()),
                     Poll::Ready(Ok(page)) => {
                         self.requests = self.requests.saturating_add(1);
-                        self.next = Next::Here(page);
+                        self.next = NextPage::Here(page);
                     }
                     // The caller may handle the items of one page for so long that the deadline of
                     // the next page passes.
                     Poll::Ready(Err(_)) if [*asked, demand].contains(&Demand::Ahead) => {
-                        self.next = Next::Failed(after.take());
+                        self.next = NextPage::Failed(after.take());
                     }
                     Poll::Ready(Err(error)) => return Err(error),
                 },
-                Next::Here(_) | Next::End => return Ok(()),
+                NextPage::Here(_) | NextPage::End => return Ok(()),
             }
         }
     }
@@ -164,13 +165,13 @@ impl SegmentFeed {
             page.items = plan.fetch(page.items, plan.limits_since(began)).await?;
             Ok(page)
         };
-        self.next = Next::Coming { after, page: observe(operation, table, page), asked };
+        self.next = NextPage::Coming { after, page: observe(operation, table, page), asked };
     }
 
     fn take(&mut self) -> Option<ItemPage> {
-        let Next::Here(page) = &mut self.next else { return None };
+        let NextPage::Here(page) = &mut self.next else { return None };
         let page = std::mem::take(page);
-        self.next = page.next.clone().map_or(Next::End, |after| Next::After(Some(after)));
+        self.next = page.next.clone().map_or(NextPage::End, |after| NextPage::After(Some(after)));
         Some(page)
     }
 }

@@ -80,27 +80,27 @@ pub enum KeysAlone {}
 /// whether queries of the index return items or keys.
 pub trait Content<T>: sealed::Sealed {
     /// The type of one element in the result of a read.
-    type Row;
+    type Output;
 
     #[doc(hidden)]
-    fn row(table: &Arc<str>, item: Item) -> Result<Self::Row>;
+    fn decode(table: &Arc<str>, item: Item) -> Result<Self::Output>;
 }
 
 impl sealed::Sealed for WholeItems {}
 impl sealed::Sealed for KeysAlone {}
 
 impl<T: Versioned> Content<T> for WholeItems {
-    type Row = Stored<T>;
+    type Output = Stored<T>;
 
-    fn row(table: &Arc<str>, item: Item) -> Result<Stored<T>> {
+    fn decode(table: &Arc<str>, item: Item) -> Result<Stored<T>> {
         decode_stored(table, item)
     }
 }
 
 impl<T: Versioned> Content<T> for KeysAlone {
-    type Row = T::Key;
+    type Output = T::Key;
 
-    fn row(table: &Arc<str>, item: Item) -> Result<T::Key> {
+    fn decode(table: &Arc<str>, item: Item) -> Result<T::Key> {
         // An index always contains the key attributes of the table. An answer without the key
         // attributes of the table cannot come from the index.
         const REASON: &str = "the index returned no key of the table";
@@ -114,10 +114,10 @@ impl<T: Versioned> Content<T> for KeysAlone {
 /// the type of the elements in the result.
 pub trait Reads<T>: sealed::Sealed {
     /// The type of one element in the result of a read.
-    type Row;
+    type Output;
 
     #[doc(hidden)]
-    fn row(table: &Arc<str>, item: Item) -> Result<Self::Row>;
+    fn decode(table: &Arc<str>, item: Item) -> Result<Self::Output>;
 }
 
 /// The kinds of reads that accept a range of sort keys. The type parameter `R` is the type of a
@@ -162,10 +162,10 @@ macro_rules! kinds {
         where
             $content: Content<T>,
         {
-            type Row = <$content as Content<T>>::Row;
+            type Output = <$content as Content<T>>::Output;
 
-            fn row(table: &Arc<str>, item: Item) -> Result<Self::Row> {
-                <$content as Content<T>>::row(table, item)
+            fn decode(table: &Arc<str>, item: Item) -> Result<Self::Output> {
+                <$content as Content<T>>::decode(table, item)
             }
         }
     )*};

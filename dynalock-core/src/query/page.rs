@@ -1,7 +1,7 @@
 use std::fmt;
 
 use super::{
-    plan::{Plan, request_limit},
+    plan::{ReadPlan, request_limit},
     token::{PageToken, Secret},
 };
 use crate::{
@@ -60,7 +60,7 @@ const MOST_REQUESTS: u32 = 10;
 /// Reads one page with at most `most` items. If `most` is `None`, the page ends after the first
 /// answer from DynamoDB that contains an item.
 pub(super) async fn read(
-    plan: &Plan,
+    plan: &ReadPlan,
     token: Option<PageToken>,
     most: Option<usize>,
     secret: Option<&Secret>,

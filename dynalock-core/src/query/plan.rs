@@ -19,7 +19,7 @@ use crate::{
     retry::{Attempts, CallCost, Connection, Limits},
 };
 
-pub(super) struct Plan {
+pub(super) struct ReadPlan {
     pub(super) connection: Arc<Connection>,
     pub(super) limits: Limits,
     pub(super) call_cost: Option<Arc<CallCost>>,
@@ -55,7 +55,7 @@ pub(super) fn request_limit(wanted: Option<usize>, requests: u32) -> Option<i32>
     Some(i32::try_from(evaluated).unwrap_or(i32::MAX))
 }
 
-impl Plan {
+impl ReadPlan {
     pub(super) fn table(&self) -> &Arc<str> {
         &self.request.table
     }

@@ -7,7 +7,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::Sha256;
 
-use super::plan::Plan;
+use super::plan::ReadPlan;
 use crate::{
     codec::{Item, scalar},
     error::Result,
@@ -56,7 +56,7 @@ const MALFORMED: &str = "it was shortened, edited, or made by another program";
 
 impl PageToken {
     /// `place` contains the key attributes of the item after which the next page begins.
-    pub(super) fn seal(plan: &Plan, place: &Item, secret: Option<&Secret>) -> Self {
+    pub(super) fn seal(plan: &ReadPlan, place: &Item, secret: Option<&Secret>) -> Self {
         let mut bytes = vec![FORMAT];
         bytes.extend(plan.digest().to_be_bytes());
         for key in &plan.keys {
@@ -76,7 +76,7 @@ impl PageToken {
 
     /// Returns an error if another query or scan made the page token, if the signature of the page
     /// token is wrong, or if no item of the query can have the key in the page token.
-    pub(super) fn open(&self, plan: &Plan, secret: Option<&Secret>) -> Result<Item> {
+    pub(super) fn open(&self, plan: &ReadPlan, secret: Option<&Secret>) -> Result<Item> {
         const OTHER_QUERY: &str = "it belongs to another query";
         const UNSIGNED: &str = "it is not signed with the key of this query";
         let bytes = self.bytes().ok_or_else(|| plan.token_error(MALFORMED))?;

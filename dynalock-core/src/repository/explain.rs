@@ -15,7 +15,7 @@ use crate::{
     model::Versioned,
     operation,
     write::{
-        intent::{Change, Intent, UncheckedDelete},
+        intent::{Intent, ItemChange, UncheckedDelete},
         patch::SharedPatch,
     },
 };
@@ -38,7 +38,7 @@ impl<T: Versioned> Explain<T> for GetMany {
         let (table, mut unread) = (&request.repository.table, request.different_keys()?);
         let mut requests = Vec::new();
         while !unread.is_empty() {
-            requests.push(operation::GetMany::taking_from(table, &mut unread).into());
+            requests.push(operation::BatchGet::taking_from(table, &mut unread).into());
         }
         Ok(Explained::of(requests))
     }
@@ -48,7 +48,7 @@ impl<T: Versioned + Clone> Explain<T> for Create<T> {
     type Explanation = Result<Explained>;
 
     fn explain(request: &Request<T, Self>) -> Result<Explained> {
-        write(&mut Session::of_unsent(request), request.kind.value.clone(), Change::Create)
+        write(&mut Session::of_unsent(request), request.kind.value.clone(), ItemChange::Create)
     }
 }
 
@@ -58,9 +58,9 @@ impl<T: Versioned + Clone> Explain<T> for Update<T> {
     fn explain(request: &Request<T, Self>) -> Result<Explained> {
         let (mut session, Update { stored, mode }) = (Session::of_unsent(request), &request.kind);
         let change = match mode {
-            Mode::Changes => Change::Update,
-            Mode::Always => Change::Touch,
-            Mode::Whole => Change::Replace,
+            Mode::Changes => ItemChange::Update,
+            Mode::Always => ItemChange::Touch,
+            Mode::Whole => ItemChange::Replace,
         };
         stored_write(&mut session, stored.clone(), change)
     }
@@ -70,7 +70,7 @@ impl<T: Versioned + Clone> Explain<T> for Delete<T> {
     type Explanation = Result<Explained>;
 
     fn explain(request: &Request<T, Self>) -> Result<Explained> {
-        stored_write(&mut Session::of_unsent(request), request.kind.stored.clone(), Change::Delete)
+        stored_write(&mut Session::of_unsent(request), request.kind.stored.clone(), ItemChange::Delete)
     }
 }
 
@@ -218,7 +218,7 @@ where
         if value.key() != *key {
             return Err(session.key_changed());
         }
-        Ok(write(&mut session, value, Change::Create)?.after(read.into()))
+        Ok(write(&mut session, value, ItemChange::Create)?.after(read.into()))
     }
 }
 
@@ -236,13 +236,13 @@ fn modify<T: Versioned + Clone, E: From<Error>>(
     let Ok(mut basis) = origin else { return Ok(Explained::before_write(vec![read.into()])) };
     basis.remember(&value);
     change(&mut value)?;
-    Ok(write(session, value, Change::Update(basis))?.after(read.into()))
+    Ok(write(session, value, ItemChange::Update(basis))?.after(read.into()))
 }
 
 fn stored_write<T: Versioned>(
     session: &mut Session<T>,
     stored: Stored<T>,
-    change: fn(Basis) -> Change,
+    change: fn(Basis) -> ItemChange,
 ) -> Result<Explained> {
     match stored.into_parts() {
         (value, Ok(basis)) => write(session, value, change(basis)),
@@ -254,17 +254,17 @@ fn stored_write<T: Versioned>(
     }
 }
 
-pub(crate) fn write<T: Versioned>(session: &mut Session<T>, value: T, change: Change) -> Result<Explained> {
+pub(crate) fn write<T: Versioned>(session: &mut Session<T>, value: T, change: ItemChange) -> Result<Explained> {
     let intent = session.intent(value, change);
     let read = |session: &Session<T>| Ok(Explained::before_write(vec![session.get(&intent.key())?.into()]));
     match &intent.change {
         // If a type stores leases in its items, a `replace` first reads the stored item, to find
         // the attributes that the `replace` must remove.
-        Change::Replace(basis) if T::MODEL.lock_in_item().is_some() => {
+        ItemChange::Replace(basis) if T::MODEL.lock_in_item().is_some() => {
             basis.check_key(session.table(), &intent.value)?;
             return read(session);
         }
-        Change::Update(_) if intent.changes()?.is_empty() => {
+        ItemChange::Update(_) if intent.changes()?.is_empty() => {
             return match intent.condition {
                 None => Ok(Explained::of(Vec::new())),
                 Some(_) => Ok(Explained::of(vec![session.explain(&intent)?])),
@@ -276,7 +276,7 @@ pub(crate) fn write<T: Versioned>(session: &mut Session<T>, value: T, change: Ch
         // An update whose expression would be too long becomes a put of the whole item. The put
         // needs all attributes of the stored item, so the call reads the item before the put.
         Err(Error::ExpressionTooLong { .. })
-            if matches!(intent.change, Change::Update(_) | Change::Touch(_)) && intent.is_tracked() =>
+            if matches!(intent.change, ItemChange::Update(_) | ItemChange::Touch(_)) && intent.is_tracked() =>
         {
             read(session)
         }

@@ -7,7 +7,7 @@ use super::{
     Request,
     in_many::{InMany, Numbered},
     request::sealed::Sealed,
-    write_stream::{ItemResult, Step, first_failure},
+    write_stream::{BatchCall, ItemResult, first_failure},
 };
 use crate::{
     codec::{Basis, Item, Stored, key_of, size},
@@ -20,7 +20,7 @@ use crate::{
     telemetry::{LostReply, lost_reply, observe_as, set_batch},
     version::{Incarnation, WriteId},
     write::{
-        intent::{Change, Intent, IntentOf, WholeItem},
+        intent::{Intent, IntentOf, ItemChange, WholeItem},
         outcome::AttemptOutcome,
         stamp::WriteStamp,
     },
@@ -46,7 +46,7 @@ impl<T: Versioned> InMany<T> for Import<T> {
         self.value.key()
     }
 
-    fn send(settings: &Request<T, ()>, items: Vec<Numbered<Self>>) -> Step<Stored<T>> {
+    fn send(settings: &Request<T, ()>, items: Vec<Numbered<Self>>) -> BatchCall<Stored<T>> {
         let (repository, limits) = (settings.repository.clone(), settings.limits);
         let table = settings.table();
         let call = async move {
@@ -56,7 +56,7 @@ impl<T: Versioned> InMany<T> for Import<T> {
                 index,
                 id: WriteId::draw(attempts.rng()),
                 // A `BatchWriteItem` request has no conditions, so an import cannot check leases.
-                intent: repository.intent(item.value, Change::Create, LeasePolicy::Ignoring),
+                intent: repository.intent(item.value, ItemChange::Create, LeasePolicy::Ignoring),
                 outcome: AttemptOutcome::Known,
             });
             let open = open.collect();

@@ -1,4 +1,4 @@
-use super::{Request, request::sealed::Sealed, write_stream::Step};
+use super::{Request, request::sealed::Sealed, write_stream::BatchCall};
 use crate::key::Key;
 
 /// A kind of write that a call for many items can send: a create, an update, a delete, or a put of
@@ -19,7 +19,7 @@ pub trait InMany<T>: Sealed + Sized + Send + 'static {
 
     /// Sends at most [`Self::MOST`] items, whose keys must differ.
     #[doc(hidden)]
-    fn send(settings: &Request<T, ()>, items: Vec<Numbered<Self>>) -> Step<Self::Output>;
+    fn send(settings: &Request<T, ()>, items: Vec<Numbered<Self>>) -> BatchCall<Self::Output>;
 }
 
 /// An item of a call for many items, with its index in the list of the caller.

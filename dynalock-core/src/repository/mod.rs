@@ -50,7 +50,7 @@ use crate::{
     operation::TableSettings,
     retry::{Connection, ConnectionMeter, Limits, limit_methods},
     write::{
-        intent::{Change, IntentOf},
+        intent::{IntentOf, ItemChange},
         patch::{PatchIntent, SeenItem, SharedPatch},
         send::Delivery,
     },
@@ -796,7 +796,7 @@ impl<T: Versioned> Repository<T> {
         ItemRef { table: Arc::clone(&self.table), model: T::MODEL, key, expected, expiry: self.item_expiry() }
     }
 
-    pub(crate) fn intent(&self, value: T, change: Change, policy: LeasePolicy) -> IntentOf<T> {
+    pub(crate) fn intent(&self, value: T, change: ItemChange, policy: LeasePolicy) -> IntentOf<T> {
         let (table, at, expiry) = (Arc::clone(&self.table), self.options.now(), self.item_expiry());
         IntentOf { table, value, change, policy, condition: None, at, expiry }
     }

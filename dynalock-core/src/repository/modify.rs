@@ -11,7 +11,7 @@ use crate::{
     key::Key,
     model::Versioned,
     telemetry::{BoxedCall, CallFailure, observe, observe_closure},
-    write::{intent::Change, send::WriteResult},
+    write::{intent::ItemChange, send::WriteResult},
 };
 
 /// The kind of a read-modify-write call, for
@@ -149,7 +149,7 @@ impl<T: Versioned> Session<T> {
                     if changes.is_empty() {
                         return Ok(Stored::unchanged(value, basis));
                     }
-                    self.update(value, Change::Update(basis), changes).await?
+                    self.update(value, ItemChange::Update(basis), changes).await?
                 }
                 None => {
                     let Some(mut value) = init() else { return Err(self.not_found(key).into()) };

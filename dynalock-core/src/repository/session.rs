@@ -6,7 +6,7 @@ use super::{Deleted, Repository, Request};
 use crate::{
     codec::{Basis, Changes, Item, State, Stored, decode_stored, encode, size, state_of},
     error::{Conflict, Error},
-    explain::{ExplainedAction, ExplainedRequest, RequestToken, Row},
+    explain::{ExplainedAction, ExplainedRequest, ExplainedRow, RequestToken},
     expression::Condition,
     key::Key,
     lease::{LeasePolicy, policy::CompanionWrite},
@@ -15,7 +15,7 @@ use crate::{
     retry::{AfterConflict, Attempts, unexpected_condition},
     version::{WriteId, shows_any, version_in},
     write::{
-        intent::{Adapted, Change, Intent, IntentOf, OwnedIntent, PutOver, UncheckedDelete, basis_at, with_lease},
+        intent::{Adapted, Intent, IntentOf, ItemChange, OwnedIntent, PutOver, UncheckedDelete, basis_at, with_lease},
         key::checked_key,
         outcome::AttemptOutcome,
         patch::{PatchIntent, SharedPatch},
@@ -187,7 +187,7 @@ impl<T: Versioned> Session<T> {
         value: T,
         mut expired: Option<Item>,
     ) -> Result<WriteResult<Stored<T>>, Error> {
-        let mut intent = self.intent(value, Change::Create);
+        let mut intent = self.intent(value, ItemChange::Create);
         loop {
             let expected = expired.as_ref().map(|item| version_in(item, T::MODEL.version).unwrap_or(0));
             // The loop sends a request in any case, so the `Adapted` result does not matter.
@@ -222,7 +222,7 @@ impl<T: Versioned> Session<T> {
 
     pub(super) async fn replace(&mut self, value: T, basis: Basis) -> Result<WriteResult<Stored<T>>, Error> {
         let change = match T::MODEL.lock_in_item() {
-            None => Change::Replace(basis),
+            None => ItemChange::Replace(basis),
             Some(_) => {
                 // A PutItem would overwrite the fence in the item with an old fence, so the call
                 // sends an UpdateItem. The call reads the item first, to learn which attributes the
@@ -230,7 +230,7 @@ impl<T: Versioned> Session<T> {
                 basis.check_key(self.table(), &value)?;
                 let get = self.get(&value.key())?;
                 let Some(stored) = self.attempts.read(&get).await? else { return Ok(WriteResult::Conflict(None)) };
-                Change::Overwrite(basis, stored)
+                ItemChange::Overwrite(basis, stored)
             }
         };
         let intent = self.intent(value, change);
@@ -242,7 +242,9 @@ impl<T: Versioned> Session<T> {
     /// the update expression would be too long.
     async fn write_whole(&mut self, intent: &IntentOf<T>) -> Result<WriteResult<Applied>, Error> {
         let stored = match &intent.change {
-            Change::Overwrite(_, stored) | Change::Recreate(_, stored) if T::MODEL.lock_in_item().is_some() => stored,
+            ItemChange::Overwrite(_, stored) | ItemChange::Recreate(_, stored) if T::MODEL.lock_in_item().is_some() => {
+                stored
+            }
             _ => return self.write(intent).await,
         };
         match self.plan_changes(intent, intent.changes()?) {
@@ -258,7 +260,7 @@ impl<T: Versioned> Session<T> {
     pub(crate) async fn update(
         &mut self,
         value: T,
-        change: Change,
+        change: ItemChange,
         changes: Changes,
     ) -> Result<WriteResult<Stored<T>>, Error> {
         let intent = self.intent(value, change);
@@ -320,7 +322,7 @@ impl<T: Versioned> Session<T> {
         if self.condition.is_none() {
             return Ok(WriteResult::Applied(Stored::unchanged(value, basis)));
         }
-        let intent = self.intent(value, Change::Update(basis.clone()));
+        let intent = self.intent(value, ItemChange::Update(basis.clone()));
         let result = self.write(&intent).await?;
         Ok(result.map(|_| Stored::unchanged(intent.value, basis)))
     }
@@ -333,7 +335,7 @@ impl<T: Versioned> Session<T> {
     pub(crate) async fn delete(&mut self, stored: Stored<T>) -> Result<Deleted, Error> {
         let (value, basis) = self.known(stored).await?;
         let (key, expected) = (value.key(), self.expected(&basis));
-        let intent = self.intent(value, Change::Delete(basis));
+        let intent = self.intent(value, ItemChange::Delete(basis));
         match self.write(&intent).await? {
             // After a lost reply, a read may show only that the item no longer exists. Another
             // caller may have deleted the item.
@@ -355,7 +357,7 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    pub(super) fn intent(&self, value: T, change: Change) -> IntentOf<T> {
+    pub(super) fn intent(&self, value: T, change: ItemChange) -> IntentOf<T> {
         let intent = self.repository.intent(value, change, self.policy.clone());
         IntentOf { condition: self.condition.clone(), ..intent }
     }
@@ -420,8 +422,8 @@ impl<T: Versioned> Session<T> {
         if companion.is_none() && self.delivery == Delivery::Plain {
             return Ok(ExplainedRequest::of_write(write));
         }
-        let own = ExplainedAction::in_transaction(write, Row::Item);
-        let row = companion.map(|row| ExplainedAction::in_transaction(*row, Row::Lease));
+        let own = ExplainedAction::in_transaction(write, ExplainedRow::Item);
+        let row = companion.map(|row| ExplainedAction::in_transaction(*row, ExplainedRow::Lease));
         Ok(ExplainedRequest::transaction([own].into_iter().chain(row).collect(), RequestToken::Drawn))
     }
 

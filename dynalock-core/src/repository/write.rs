@@ -11,7 +11,7 @@ use crate::{
     key::Key,
     model::Versioned,
     telemetry::{BoxedCall, observe},
-    write::{intent::Change, send::WriteResult},
+    write::{intent::ItemChange, send::WriteResult},
 };
 
 /// The kind of a call that creates an item, for [`Repository::create`](super::Repository::create).
@@ -103,12 +103,12 @@ impl<T: Versioned> IntoFuture for Request<T, Update<T>> {
                     let changes = basis.changes(session.table(), &value)?;
                     match changes.is_empty() {
                         true => session.check(value, basis).await?,
-                        false => session.update(value, Change::Update(basis), changes).await?,
+                        false => session.update(value, ItemChange::Update(basis), changes).await?,
                     }
                 }
                 Mode::Always => {
                     let changes = basis.changes(session.table(), &value)?;
-                    session.update(value, Change::Touch(basis), changes).await?
+                    session.update(value, ItemChange::Touch(basis), changes).await?
                 }
             };
             match result {

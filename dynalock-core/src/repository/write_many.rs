@@ -12,7 +12,7 @@ use super::{
     in_many::{InMany, Numbered},
     request::{Checked, sealed::Sealed},
     write::{Create, Delete, Mode, Update},
-    write_stream::{ItemResult, Sequence, Step, WriteStream, first_failure},
+    write_stream::{BatchCall, ItemResult, Sequence, WriteStream, first_failure},
 };
 use crate::{
     codec::Stored,
@@ -302,7 +302,7 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
         if concurrency == 0 {
             let refused = (0..count).map(|index| -> Sequence<K::Output> {
                 let result = ItemResult { index, result: Err(Error::InvalidSetting(InvalidSetting::Concurrency)) };
-                let step: Step<K::Output> = Box::pin(ready(vec![result]));
+                let step: BatchCall<K::Output> = Box::pin(ready(vec![result]));
                 Box::new(std::iter::once(step))
             });
             return WriteStream::new(refused, 1, count);
@@ -361,7 +361,7 @@ macro_rules! in_many {
                 key(self)
             }
 
-            fn send(settings: &Request<T, ()>, items: Vec<Numbered<Self>>) -> Step<Self::Output> {
+            fn send(settings: &Request<T, ()>, items: Vec<Numbered<Self>>) -> BatchCall<Self::Output> {
                 let calls = items.into_iter().map(|Numbered { index, item }| {
                     settings.like(item).into_future().map(move |result| ItemResult { index, result })
                 });

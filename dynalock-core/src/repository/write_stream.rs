@@ -51,9 +51,9 @@ pub struct WriteStream<O> {
 
 /// A sequence of requests that may write the same keys, so the stream sends the requests one after
 /// the other.
-pub(super) type Sequence<O> = Box<dyn Iterator<Item = Step<O>> + Send>;
+pub(super) type Sequence<O> = Box<dyn Iterator<Item = BatchCall<O>> + Send>;
 
-pub(super) type Step<O> = BoxedCall<'static, Vec<ItemResult<O>>>;
+pub(super) type BatchCall<O> = BoxedCall<'static, Vec<ItemResult<O>>>;
 
 struct Finished<O> {
     results: Vec<ItemResult<O>>,

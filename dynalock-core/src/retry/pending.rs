@@ -4,8 +4,12 @@ use tokio::sync::watch;
 
 use crate::codec::Item;
 
-/// The table and the key of a lock's row.
-pub(crate) type RowId = (Arc<str>, Item);
+/// Identifies a lock's row in the tables of one account.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RowId {
+    pub(crate) table: Arc<str>,
+    pub(crate) key: Item,
+}
 
 /// `PendingWork` contains the id of a lock row once for each background task that works on the row.
 #[derive(Debug, Default)]

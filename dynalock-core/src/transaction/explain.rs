@@ -3,7 +3,7 @@ use std::mem;
 use super::pending::{PendingOperation, PendingState};
 use crate::{
     error::{Error, Result},
-    explain::{ExplainedAction, ExplainedRequest, Row},
+    explain::{ExplainedAction, ExplainedRequest, ExplainedRow},
     write::{assembly::Assembly, operation::Operation},
 };
 
@@ -47,7 +47,11 @@ pub(super) fn actions(operations: &[Operation], assembly: Assembly) -> Vec<Expla
     let row = |index| {
         let mut of_write = operations.iter().zip(&positions).filter(|(_, position)| position.write == index);
         // A write goes to a lease row if all operations of the write concern a lease.
-        if of_write.all(|(operation, _)| operation.is_of_lease_row()) { Row::Lease } else { Row::Item }
+        if of_write.all(|(operation, _)| operation.is_of_lease_row()) {
+            ExplainedRow::Lease
+        } else {
+            ExplainedRow::Item
+        }
     };
     writes.into_iter().enumerate().map(|(index, write)| ExplainedAction::in_transaction(write, row(index))).collect()
 }

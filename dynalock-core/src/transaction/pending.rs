@@ -10,7 +10,7 @@ use crate::{
     write::{
         Guard,
         check::Requirement,
-        intent::{Change, basis_at},
+        intent::{ItemChange, basis_at},
         operation::OperationKind,
         patch::SharedPatch,
     },
@@ -43,23 +43,23 @@ impl PendingOperation {
 
     pub(super) fn create<T: Versioned>(repository: &Repository<T>, value: T) -> Self {
         let item_ref = repository.item_ref(value.key(), None);
-        Self::ready(item_ref, write(repository, value, Change::Create))
+        Self::ready(item_ref, write(repository, value, ItemChange::Create))
     }
 
     pub(super) fn update<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
-        Self::of_stored(repository, stored, Change::Update)
+        Self::of_stored(repository, stored, ItemChange::Update)
     }
 
     pub(super) fn replace<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
         match T::MODEL.lock_in_item() {
-            None => Self::of_stored(repository, stored, Change::Replace),
+            None => Self::of_stored(repository, stored, ItemChange::Replace),
             // A PutItem would remove the lease attributes of the item.
             Some(_) => Self::overwrite(repository, stored),
         }
     }
 
     pub(super) fn delete<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
-        Self::of_stored(repository, stored, Change::Delete)
+        Self::of_stored(repository, stored, ItemChange::Delete)
     }
 
     pub(super) fn check<T: Versioned>(repository: &Repository<T>, stored: &Stored<T>) -> Self {
@@ -108,7 +108,7 @@ impl PendingOperation {
         Self::ready(repository.item_ref(key, None), OperationKind::Write(Box::new(intent)))
     }
 
-    fn of_stored<T: Versioned>(repository: &Repository<T>, stored: Stored<T>, change: fn(Basis) -> Change) -> Self {
+    fn of_stored<T: Versioned>(repository: &Repository<T>, stored: Stored<T>, change: fn(Basis) -> ItemChange) -> Self {
         let item_ref = repository.item_ref(stored.key(), Some(stored.version()));
         let state = match stored.into_parts() {
             (value, Ok(basis)) => PendingState::Ready(write(repository, value, change(basis))),
@@ -135,12 +135,12 @@ impl PendingOperation {
             let (value, origin) = stored.into_parts();
             let basis = origin.unwrap_or(read);
             basis.check_key(&repository.table, &value)?;
-            Ok(Some(write(&repository, value, Change::Overwrite(basis, item))))
+            Ok(Some(write(&repository, value, ItemChange::Overwrite(basis, item))))
         };
         Self { item_ref, is_write: true, state: PendingState::Assumed(etag, Box::new(resolve)) }
     }
 }
 
-fn write<T: Versioned>(repository: &Repository<T>, value: T, change: Change) -> OperationKind {
+fn write<T: Versioned>(repository: &Repository<T>, value: T, change: ItemChange) -> OperationKind {
     OperationKind::Write(Box::new(repository.intent(value, change, repository.outside())))
 }

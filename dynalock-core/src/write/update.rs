@@ -2,7 +2,7 @@ use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
 use crate::{
     codec::Changes,
-    expression::{Joined, Name, Placeholders},
+    expression::{Joined, NamePlaceholder, Placeholders},
     lease::clause::{LeaseClause, LeaseUpdate},
     model::Model,
     version::{Revision, WRITES},
@@ -20,7 +20,7 @@ pub(crate) fn update(
     clause: &LeaseClause,
     to: &mut Placeholders,
 ) -> String {
-    let mut remove: Vec<Name> = changes.remove.iter().map(|name| to.name(name)).collect();
+    let mut remove: Vec<NamePlaceholder> = changes.remove.iter().map(|name| to.name(name)).collect();
     remove.extend(changes.names().flat_map(|name| model.aliases_of(name)).map(|alias| to.name(alias)));
     let LeaseUpdate { set: lease, remove: ended, leave } = clause.effect(model, to);
     remove.extend(ended);

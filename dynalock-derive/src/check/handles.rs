@@ -61,7 +61,7 @@ impl<'a> Handle<'a> {
         fields.map(|field| Self::of(field, &model.serde)).collect()
     }
 
-    fn of(field: &Field<'a>, container: &serde::StructAttrs) -> Self {
+    fn of(field: &Field<'a>, container: &serde::SerdeStructAttrs) -> Self {
         let values = values(field, container);
         let may_be_missing = default(field, container).is_some() || is_option(field);
         let role = match may_be_missing {
@@ -78,7 +78,7 @@ impl<'a> Handle<'a> {
     }
 }
 
-fn values(field: &Field<'_>, container: &serde::StructAttrs) -> Values {
+fn values(field: &Field<'_>, container: &serde::SerdeStructAttrs) -> Values {
     match (field.serde.set_type(), default(field, container)) {
         // A patch treats a missing set as empty, so a field whose default value is not the empty
         // set gets no set handle.
@@ -104,7 +104,7 @@ fn is_option(field: &Field<'_>) -> bool {
     type_name::is_option(field.ty) && !field.serde.read_by_other_code()
 }
 
-fn default<'a>(field: &Field<'a>, container: &serde::StructAttrs) -> Option<Default<'a>> {
+fn default<'a>(field: &Field<'a>, container: &serde::SerdeStructAttrs) -> Option<Default<'a>> {
     match (&field.serde.default, &container.default) {
         (Some(DefaultAttr::OfType), _) => Some(Default::FieldType(field.ty)),
         (Some(DefaultAttr::Path(path)), _) => Some(Default::Function(path.clone())),

@@ -25,14 +25,14 @@ use crate::{
 
 pub(super) struct Ticket<'a> {
     pub(super) acquisition: Acquisition<'a>,
-    place: Place,
+    state: TicketState,
     /// The latest time at which the call's entry was certainly not the head of the queue, or `None`
     /// if no such time is known.
     last_other: Option<Instant>,
     estimate: Option<WaitEstimate>,
 }
 
-enum Place {
+enum TicketState {
     /// The call's entry waits in the queue. The `usize` is the smallest number of entries that a
     /// read has shown before the call's entry.
     Waiting(usize),
@@ -45,20 +45,20 @@ enum Place {
 impl<'a> Ticket<'a> {
     pub(super) fn new(spec: &'a AcquireSpec, most: usize, owner: &Arc<str>) -> Self {
         let acquisition = Acquisition::new(spec, Order::Fair { most }, Arc::clone(owner));
-        Self { acquisition, place: Place::Waiting(usize::MAX), last_other: None, estimate: None }
+        Self { acquisition, state: TicketState::Waiting(usize::MAX), last_other: None, estimate: None }
     }
 
     pub(super) fn waiting_behind(&self) -> Option<usize> {
-        match &self.place {
-            Place::Waiting(index) => Some(*index),
-            Place::Head { .. } | Place::Held(_) => None,
+        match &self.state {
+            TicketState::Waiting(index) => Some(*index),
+            TicketState::Head { .. } | TicketState::Held(_) => None,
         }
     }
 
     pub(super) fn into_grant(self) -> Option<KeptGrant> {
-        match self.place {
-            Place::Held(kept) => Some(kept),
-            Place::Waiting(_) | Place::Head { .. } => None,
+        match self.state {
+            TicketState::Held(kept) => Some(kept),
+            TicketState::Waiting(_) | TicketState::Head { .. } => None,
         }
     }
 
@@ -99,15 +99,15 @@ impl<'a> Ticket<'a> {
     /// Returns `true` if the queue in the row contains the call's entry.
     pub(super) fn move_to(&mut self, row: Option<Item>, record: LockRecord) -> bool {
         let Some(index) = record.place_of(&self.acquisition.owner) else { return false };
-        match (&self.place, index) {
-            (Place::Waiting(_), 0) => self.place = Place::Head { row, record: Box::new(record) },
-            (Place::Waiting(before), _) => {
-                self.place = Place::Waiting(index.min(*before));
+        match (&self.state, index) {
+            (TicketState::Waiting(_), 0) => self.state = TicketState::Head { row, record: Box::new(record) },
+            (TicketState::Waiting(before), _) => {
+                self.state = TicketState::Waiting(index.min(*before));
                 self.acquisition.observe(record);
             }
             // Later reads cannot change the position of an entry that is already the head of the
             // queue.
-            (Place::Head { .. } | Place::Held(_), _) => {}
+            (TicketState::Head { .. } | TicketState::Held(_), _) => {}
         }
         true
     }
@@ -115,15 +115,15 @@ impl<'a> Ticket<'a> {
     /// Returns `false` if other callers have removed the call's queue entry, or if the call has
     /// lost the lock.
     pub(super) async fn advance(&mut self, duplicate: Duplicate) -> Result<bool, Error> {
-        match &mut self.place {
-            Place::Waiting(_) => Ok(true),
-            Place::Head { row, record } => {
+        match &mut self.state {
+            TicketState::Waiting(_) => Ok(true),
+            TicketState::Head { row, record } => {
                 let (row, record) = (row.take(), record.clone());
                 let Some(grant) = self.grant(&record, duplicate).await? else { return Ok(false) };
-                self.place = Place::Held(self.acquisition.keep(Acquired { grant, row }).await?);
+                self.state = TicketState::Held(self.acquisition.keep(Acquired { grant, row }).await?);
                 Ok(true)
             }
-            Place::Held(KeptGrant { guard, .. }) => {
+            TicketState::Held(KeptGrant { guard, .. }) => {
                 let grant = &guard.grant;
                 // The background heartbeats of a held lock may be off, or may have ended at
                 // `max_hold`.

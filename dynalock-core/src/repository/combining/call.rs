@@ -14,7 +14,7 @@ use tracing::Span;
 use super::{
     change::CombinedChange,
     copy::WorkingCopy,
-    ticket::{Phase, Progress, Ticket},
+    progress::{CallProgress, Phase, Progress},
 };
 use crate::{
     clock::{self, Instant},
@@ -62,7 +62,7 @@ struct WorkerSide<T, C: CombinedChange<T>> {
     change: C,
     refusal: Option<C::Error>,
     limit: TimeLimit,
-    ticket: Arc<Ticket>,
+    progress: Arc<CallProgress>,
     span: Span,
     answer: oneshot::Sender<Answer<T, C::Error>>,
 }
@@ -70,7 +70,7 @@ struct WorkerSide<T, C: CombinedChange<T>> {
 pub(super) struct CallerSide<T, E> {
     table: Arc<str>,
     limit: TimeLimit,
-    ticket: Arc<Ticket>,
+    progress: Arc<CallProgress>,
     answer: oneshot::Receiver<Answer<T, E>>,
 }
 
@@ -90,10 +90,10 @@ where
     C: CombinedChange<T>,
 {
     let (send, receive) = oneshot::channel();
-    let (limit, ticket) = (TimeLimit { started: clock::now(), deadline }, Arc::<Ticket>::default());
-    let caller = CallerSide { table: Arc::clone(table), limit, ticket: Arc::clone(&ticket), answer: receive };
+    let (limit, progress) = (TimeLimit { started: clock::now(), deadline }, Arc::<CallProgress>::default());
+    let caller = CallerSide { table: Arc::clone(table), limit, progress: Arc::clone(&progress), answer: receive };
     let span = telemetry::current_span();
-    (Box::new(WorkerSide { change, refusal: None, limit, ticket, span, answer: send }), caller)
+    (Box::new(WorkerSide { change, refusal: None, limit, progress, span, answer: send }), caller)
 }
 
 impl<T, C> QueuedCall<T> for WorkerSide<T, C>
@@ -102,16 +102,16 @@ where
     C: CombinedChange<T>,
 {
     fn freeze(&self, attempts: u32) {
-        self.ticket.freeze(attempts);
+        self.progress.freeze(attempts);
     }
 
     fn thaw(&mut self) {
         self.refusal = None;
-        self.ticket.thaw();
+        self.progress.thaw();
     }
 
     fn is_left(&self) -> bool {
-        self.ticket.is_left()
+        self.progress.is_left()
     }
 
     fn time_left(&self) -> Duration {
@@ -179,7 +179,7 @@ impl<T, E> CallerSide<T, E> {
 
     fn unanswered(&self, why: Unavailable) -> Error {
         let is_too_late = matches!(why, Unavailable::TooLate);
-        let Progress { phase, attempts } = self.ticket.leave();
+        let Progress { phase, attempts } = self.progress.leave();
         let (spent, last) = (Spent::new(attempts, self.limit.elapsed()), Box::new(Error::Unavailable(why)));
         match phase {
             Phase::Frozen => {
@@ -194,7 +194,7 @@ impl<T, E> CallerSide<T, E> {
 
 impl<T, E> Drop for CallerSide<T, E> {
     fn drop(&mut self) {
-        self.ticket.leave();
+        self.progress.leave();
     }
 }
 

@@ -3,9 +3,9 @@
 mod call;
 mod change;
 mod copy;
+mod progress;
 mod queue;
 mod request;
-mod ticket;
 mod worker;
 
 pub use request::CombinedCall;

@@ -16,7 +16,7 @@ use crate::{
     model::Versioned,
     repository::{Repository, Session, session::NextRun},
     telemetry,
-    write::{intent::Change, send::WriteResult},
+    write::{intent::ItemChange, send::WriteResult},
 };
 
 pub(super) struct Worker<T> {
@@ -59,14 +59,14 @@ enum ItemAge {
     AfterCalls,
 }
 
-struct Committed<T> {
+struct AppliedBatch<T> {
     /// The result for the callers of the batch: the item, or `NotFound` if the key has no item.
     stored: Result<Stored<T>, Error>,
     next: Option<Item>,
 }
 
 enum Attempt<T> {
-    Committed(Committed<T>),
+    Applied(AppliedBatch<T>),
     /// The batch would write nothing, but the item on which its closures ran may be outdated.
     Outdated,
     Conflict {
@@ -129,7 +129,7 @@ impl<T: Versioned + Clone> Worker<T> {
             telemetry::follow(call.span());
         }
         let next = match result {
-            Ok(Committed { stored, next }) => {
+            Ok(AppliedBatch { stored, next }) => {
                 self.queues.change(&self.key, CallQueue::double);
                 for call in calls {
                     call.answer(stored.as_ref());
@@ -167,7 +167,7 @@ impl<T: Versioned + Clone> Worker<T> {
         session: &mut Session<T>,
         batch: &mut Batch<T>,
         last: Option<Item>,
-    ) -> Result<Committed<T>, Error> {
+    ) -> Result<AppliedBatch<T>, Error> {
         session.attempts.allow(batch.time_left());
         let get = session.get(&self.key)?;
         let (mut item, mut age) = match last {
@@ -176,7 +176,7 @@ impl<T: Versioned + Clone> Worker<T> {
         };
         loop {
             match self.attempt(session, batch, item, age).await? {
-                Attempt::Committed(committed) => return Ok(committed),
+                Attempt::Applied(committed) => return Ok(committed),
                 Attempt::Outdated => {
                     batch.thaw();
                     item = session.attempts.read(&get).await?;
@@ -219,7 +219,7 @@ impl<T: Versioned + Clone> Worker<T> {
         batch.freeze(session.attempts.spent().attempts);
         if batch.calls.is_empty() {
             let stored = Err(session.not_found(&self.key));
-            return Ok(Attempt::Committed(Committed { stored, next: None }));
+            return Ok(Attempt::Applied(AppliedBatch { stored, next: None }));
         }
         // An expired item counts as absent. A create may overwrite an expired item that has not
         // changed since the read.
@@ -232,14 +232,14 @@ impl<T: Versioned + Clone> Worker<T> {
             CopyWrite::Absent | CopyWrite::Unchanged(..) if age == ItemAge::BeforeCalls => {
                 return Ok(Attempt::Outdated);
             }
-            CopyWrite::Absent => return Ok(Attempt::Committed(Committed { stored: Err(absent), next: None })),
+            CopyWrite::Absent => return Ok(Attempt::Applied(AppliedBatch { stored: Err(absent), next: None })),
             CopyWrite::Unchanged(value, basis) => {
                 let stored = Ok(Stored::unchanged(value, basis));
-                return Ok(Attempt::Committed(Committed { stored, next: after }));
+                return Ok(Attempt::Applied(AppliedBatch { stored, next: after }));
             }
             CopyWrite::Update(value, basis, changes) => {
                 let expected = basis.state.revision.number();
-                (session.update(value, Change::Update(basis), changes).await?, Some(expected))
+                (session.update(value, ItemChange::Update(basis), changes).await?, Some(expected))
             }
             CopyWrite::Create(value) => (session.create(value, expired).await?, None),
         };
@@ -255,7 +255,7 @@ impl<T: Versioned + Clone> Worker<T> {
                 if let Some(item) = &mut next {
                     stored.write_state_into(item);
                 }
-                Attempt::Committed(Committed { stored: Ok(stored), next })
+                Attempt::Applied(AppliedBatch { stored: Ok(stored), next })
             }
             WriteResult::Conflict(met) => Attempt::Conflict { expected, met },
         })

@@ -4,7 +4,7 @@ use super::Attempts;
 use crate::{
     codec::Item,
     error::{Error, Refusal},
-    operation::{Failure, GetItem, GetMany, TransactGet, Write},
+    operation::{BatchGet, Failure, GetItem, TransactGet, Write},
     retry::Backoff,
 };
 
@@ -37,7 +37,7 @@ impl Attempts {
         let mut backoff = Backoff::default();
         let mut unread = keys;
         while !unread.is_empty() {
-            let get = GetMany::taking_from(table, &mut unread);
+            let get = BatchGet::taking_from(table, &mut unread);
             let (found, unprocessed) = self.repeat_of(get.keys.len(), table, || Box::pin(get.send(&client))).await?;
             self.count -= 1;
             items.extend(found);

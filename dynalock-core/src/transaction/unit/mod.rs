@@ -14,7 +14,7 @@ use std::{
 
 use aws_sdk_dynamodb::Client;
 
-use self::settle::{Next, Unit};
+use self::settle::{AfterRun, Unit};
 use crate::{
     error::Error,
     retry::{Limits, limit_methods},
@@ -207,8 +207,8 @@ where
                     Err(_) => unit.abort(run).await?,
                 };
                 match next {
-                    Next::Done => return result.map_err(CallFailure::Closure),
-                    Next::Again => {}
+                    AfterRun::Done => return result.map_err(CallFailure::Closure),
+                    AfterRun::Again => {}
                 }
             }
         };

@@ -51,7 +51,7 @@ pub(super) struct Unit {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum AfterRun {
     Done,
     Again,
 }
@@ -76,12 +76,12 @@ impl Unit {
         Tx::new(Run { id: self.id, session: self.session.clone(), known, pending: Vec::new() })
     }
 
-    pub(super) async fn abort(&mut self, run: Run) -> Result<Next, Error> {
+    pub(super) async fn abort(&mut self, run: Run) -> Result<AfterRun, Error> {
         let (known, _) = self.resume(run)?;
         self.without_writing(known).await
     }
 
-    pub(super) async fn commit(&mut self, run: Run) -> Result<Next, Error> {
+    pub(super) async fn commit(&mut self, run: Run) -> Result<AfterRun, Error> {
         let (known, pending) = self.resume(run)?;
         if pending.is_empty() {
             return self.without_writing(known).await;
@@ -92,12 +92,12 @@ impl Unit {
             self.session.attempts = attempts.spent().attempts;
         }
         match sent {
-            Ok(CommitResult::Everything) => Ok(Next::Done),
+            Ok(CommitResult::Everything) => Ok(AfterRun::Done),
             Ok(CommitResult::Nothing) => self.without_writing(known).await,
             // `known` stays empty, so the next run of the closure reads all items from DynamoDB.
             Err(Error::Cancelled(refused)) if refused.class() == CancellationClass::Contention => {
                 self.as_of_one_moment = false;
-                Ok(Next::Again)
+                Ok(AfterRun::Again)
             }
             Err(Error::Cancelled(refused)) => self.after_refusal(known, refused, pauses).await,
             Err(error) => Err(error),
@@ -127,30 +127,30 @@ impl Unit {
     /// closure runs again if a TransactGetItems request returns another state of an item than the
     /// run has read. Without `snapshot`, the closure runs again with new reads if it has used items
     /// of an earlier run.
-    async fn without_writing(&mut self, known: Known) -> Result<Next, Error> {
+    async fn without_writing(&mut self, known: Known) -> Result<AfterRun, Error> {
         let reads: Vec<_> = known.reads().collect();
         let kept = reads.iter().filter(|held| held.origin == ItemOrigin::Kept).count();
         let together = reads.len() < 2 || (self.as_of_one_moment && kept == reads.len());
         if together || (kept == 0 && !self.snapshot) {
-            return Ok(Next::Done);
+            return Ok(AfterRun::Done);
         }
         if !self.snapshot {
             // `known` stays empty, so the next run of the closure reads all items from DynamoDB.
-            return Ok(Next::Again);
+            return Ok(AfterRun::Again);
         }
         let item_refs: Vec<_> = reads.iter().map(|held| &held.item_ref).collect();
         let attempts = self.attempts.get_or_insert_with(|| self.session.attempts());
         let items = snapshot::fetch(attempts, &item_refs).await?;
         let same = reads.iter().zip(&items).all(|(held, item)| is_as_read(held, item.as_ref()));
         if same {
-            return Ok(Next::Done);
+            return Ok(AfterRun::Done);
         }
         // The items of a TransactGetItems come from one moment, so a next run that reads no other
         // items needs no further TransactGetItems.
         let kept = reads.iter().zip(items);
         self.known = kept.map(|(held, item)| KnownItem::kept(held.item_ref.clone(), item)).collect();
         self.as_of_one_moment = true;
-        Ok(Next::Again)
+        Ok(AfterRun::Again)
     }
 
     async fn write(&mut self, pending: Vec<PendingOperation>, known: &Known) -> Result<CommitResult, Error> {
@@ -203,7 +203,7 @@ impl Unit {
     /// Decides whether the closure runs again after a refused commit. The closure runs again if an
     /// item has changed since the closure read the item. `slept_before` is the number of pauses
     /// before the commit.
-    async fn after_refusal(&mut self, known: Known, refused: Cancelled, slept_before: u32) -> Result<Next, Error> {
+    async fn after_refusal(&mut self, known: Known, refused: Cancelled, slept_before: u32) -> Result<AfterRun, Error> {
         let is_permanent = |reason: OperationReason<'_>| reason.class() == Some(CancellationClass::Permanent);
         let changed = refused.reasons().filter(|reason| has_changed(reason, &known));
         // A refused write of a larger item consumes more write units, so the pause depends on the
@@ -227,7 +227,7 @@ impl Unit {
         if paused == AfterConflict::AtOnce && !slept {
             self.known = known.held.into_iter().filter_map(|held| carried(held, &refused)).collect();
         }
-        Ok(Next::Again)
+        Ok(AfterRun::Again)
     }
 }
 

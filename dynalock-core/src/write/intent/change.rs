@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::{Adapted, Intent, OperationOutput, OwnedIntent, Target};
 use crate::{
     codec::{
-        Basis, Changes, Content, Etag, Item, State, Stored, decode, encode, is_same_key_value, state_of,
+        Basis, Changes, Etag, Item, State, Stored, UserAttributes, decode, encode, is_same_key_value, state_of,
         times_of_create, updated_at,
     },
     error::Error,
@@ -30,7 +30,7 @@ use crate::{
 pub(crate) struct IntentOf<T> {
     pub(crate) table: Arc<str>,
     pub(crate) value: T,
-    pub(crate) change: Change,
+    pub(crate) change: ItemChange,
     pub(crate) policy: LeasePolicy,
     /// The caller's condition on a single write, always `None` in a
     /// [`Transaction`](crate::Transaction).
@@ -40,7 +40,7 @@ pub(crate) struct IntentOf<T> {
     pub(crate) expiry: ItemExpiry,
 }
 
-pub(crate) enum Change {
+pub(crate) enum ItemChange {
     Create,
     /// Sets the changed attributes. In a transaction, an update without changed attributes only
     /// checks the item.
@@ -66,7 +66,7 @@ pub(crate) struct WholeItem {
     pub(crate) next: Basis,
 }
 
-impl Change {
+impl ItemChange {
     /// Makes the change that creates an item over an expired item. The library does not decode the
     /// expired item, because the create must succeed even if decoding fails.
     pub(crate) fn recreate(model: &Model, table: &Arc<str>, expired: Item) -> Result<Self, Error> {
@@ -90,7 +90,8 @@ impl Change {
 impl<T: Versioned> IntentOf<T> {
     pub(crate) fn into_stored(self, next: Option<Basis>) -> Stored<T> {
         // `next` is `None` only for a delete, and the library makes no `Stored` for a delete.
-        let nothing = || Basis::written(Revision::default(), Content::of(T::MODEL, &Item::new()), KeptTimes::default());
+        let nothing =
+            || Basis::written(Revision::default(), UserAttributes::of(T::MODEL, &Item::new()), KeptTimes::default());
         Stored::unchanged(self.value, next.unwrap_or_else(nothing))
     }
 
@@ -120,7 +121,7 @@ impl<T: Versioned> IntentOf<T> {
 
     pub(crate) fn changes(&self) -> Result<Changes, Error> {
         match &self.change {
-            Change::Overwrite(_, stored) | Change::Recreate(_, stored) => self.overwrite(stored),
+            ItemChange::Overwrite(_, stored) | ItemChange::Recreate(_, stored) => self.overwrite(stored),
             change => {
                 change.basis().map_or_else(|| Ok(Changes::default()), |basis| basis.changes(&self.table, &self.value))
             }
@@ -155,7 +156,7 @@ impl<T: Versioned> IntentOf<T> {
 
     pub(super) fn times(&self) -> KeptTimes {
         match (&self.change, self.change.basis()) {
-            (Change::Recreate(..), _) | (_, None) => times_of_create(T::MODEL, self.at),
+            (ItemChange::Recreate(..), _) | (_, None) => times_of_create(T::MODEL, self.at),
             (_, Some(basis)) => basis.times.after(T::MODEL, self.at),
         }
     }
@@ -165,17 +166,17 @@ impl<T: Versioned> IntentOf<T> {
         match &self.change {
             // The expired item contains the time of an earlier create, so the write also sets the
             // time of the new create.
-            Change::Recreate(..) => self.times().attributes(T::MODEL).map(named).collect(),
+            ItemChange::Recreate(..) => self.times().attributes(T::MODEL).map(named).collect(),
             _ => updated_at(T::MODEL, self.at).into_iter().map(named).collect(),
         }
     }
 
     /// After an overwrite, the content of the item is what serde writes for the value.
-    fn content_after(&self, changes: &Changes) -> Result<Content, Error> {
-        let overwrites = matches!(self.change, Change::Overwrite(..) | Change::Recreate(..));
+    fn content_after(&self, changes: &Changes) -> Result<UserAttributes, Error> {
+        let overwrites = matches!(self.change, ItemChange::Overwrite(..) | ItemChange::Recreate(..));
         match self.change.basis() {
             Some(basis) if !(overwrites && T::MODEL.flattens) => Ok(basis.content_after(T::MODEL, changes)),
-            _ => Ok(Content::of(T::MODEL, &encode(&self.table, &self.value)?)),
+            _ => Ok(UserAttributes::of(T::MODEL, &encode(&self.table, &self.value)?)),
         }
     }
 
@@ -207,7 +208,7 @@ impl<T: Versioned> IntentOf<T> {
         let times = self.times();
         times.write_into(T::MODEL, &mut item);
         // The version and the write ids are not part of the content.
-        let content = Content::of(T::MODEL, &item);
+        let content = UserAttributes::of(T::MODEL, &item);
         next.write_into(T::MODEL.version, &mut item);
         Ok(WholeItem { key, item, next: Basis::written(next, content, times) })
     }
@@ -252,7 +253,7 @@ impl<T: Versioned> IntentOf<T> {
 
     pub(super) fn next(&self, stamp: WriteStamp) -> Result<Revision, Error> {
         let next = match (&self.change, self.change.basis()) {
-            (Change::Recreate(..), _) | (_, None) => {
+            (ItemChange::Recreate(..), _) | (_, None) => {
                 let ring = Ring::new(stamp.incarnation).push(stamp.id, self.at, T::MODEL.write_ids);
                 Some(Revision { version: Some(1), ring: Some(ring) })
             }
@@ -268,7 +269,7 @@ impl<T: Versioned> Intent for IntentOf<T> {
             (_, None) => Expected::Absent,
             // A missing item may prove that DynamoDB has applied a delete. A missing item never
             // proves that DynamoDB has applied an update.
-            (Change::Delete(_), Some(basis)) => Expected::Deleted(&basis.state.revision),
+            (ItemChange::Delete(_), Some(basis)) => Expected::Deleted(&basis.state.revision),
             (_, Some(basis)) => Expected::Unchanged(&basis.state.revision),
         };
         Target { table: &self.table, model: T::MODEL, expected, policy: &self.policy, expiry: self.expiry }
@@ -281,20 +282,20 @@ impl<T: Versioned> Intent for IntentOf<T> {
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
         // An update and a touch compare the keys when they compute the changed attributes. For an
         // overwrite, the library has compared the keys before it read the item.
-        if let Change::Replace(basis) | Change::Delete(basis) = &self.change {
+        if let ItemChange::Replace(basis) | ItemChange::Delete(basis) = &self.change {
             basis.check_key(&self.table, &self.value)?;
         }
         match &self.change {
-            Change::Create | Change::Replace(_) => return self.plan_put(stamp, clause),
+            ItemChange::Create | ItemChange::Replace(_) => return self.plan_put(stamp, clause),
             // A PutItem over an item that contains a lease could overwrite a newer fence with an
             // older fence.
-            Change::Recreate(..) if T::MODEL.lock_in_item().is_none() => return self.plan_put(stamp, clause),
-            Change::Delete(_) => return self.plan_delete(clause),
-            Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) | Change::Recreate(..) => {}
+            ItemChange::Recreate(..) if T::MODEL.lock_in_item().is_none() => return self.plan_put(stamp, clause),
+            ItemChange::Delete(_) => return self.plan_delete(clause),
+            ItemChange::Update(_) | ItemChange::Touch(_) | ItemChange::Overwrite(..) | ItemChange::Recreate(..) => {}
         }
         let changes = self.changes()?;
         // An update without changes becomes a check, which does not increment the version.
-        if let Change::Update(basis) = &self.change
+        if let ItemChange::Update(basis) = &self.change
             && changes.is_empty()
         {
             let unchanged = Requirement::Unchanged(basis.state.clone());
@@ -326,17 +327,17 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
     /// Changes a create, so that its next attempt overwrites an expired item, or requires that the
     /// key has no item.
     fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error> {
-        let creates = matches!(self.change, Change::Create | Change::Recreate(..));
+        let creates = matches!(self.change, ItemChange::Create | ItemChange::Recreate(..));
         if !creates || stored.is_some_and(|item| !self.expiry.is_over(T::MODEL, item)) {
             return Ok(Adapted::No);
         }
         let change = match stored {
-            Some(item) => Change::recreate(T::MODEL, &self.table, item.clone())?,
-            None => Change::Create,
+            Some(item) => ItemChange::recreate(T::MODEL, &self.table, item.clone())?,
+            None => ItemChange::Create,
         };
         // If the refused create already required the state that the item has, DynamoDB refused the
         // create for another cause, for example a lease.
-        let state = |change: &Change| change.basis().map(|basis| basis.state.clone());
+        let state = |change: &ItemChange| change.basis().map(|basis| basis.state.clone());
         let adapted = Adapted::if_changed(state(&change) != state(&self.change));
         self.change = change;
         Ok(adapted)
@@ -345,7 +346,7 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
     fn into_output(self: Box<Self>, next: Option<Basis>) -> OperationOutput {
         match (*self, next) {
             (intent, Some(next)) => Box::new(intent.into_stored(Some(next))),
-            (Self { value, change: Change::Update(basis), .. }, None) => Box::new(Stored::unchanged(value, basis)),
+            (Self { value, change: ItemChange::Update(basis), .. }, None) => Box::new(Stored::unchanged(value, basis)),
             (_, None) => Box::new(()),
         }
     }

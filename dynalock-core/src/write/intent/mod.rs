@@ -4,7 +4,7 @@ mod change;
 mod put_over;
 mod unchecked_delete;
 
-pub(crate) use change::{Change, IntentOf, WholeItem, basis_at};
+pub(crate) use change::{IntentOf, ItemChange, WholeItem, basis_at};
 pub(crate) use put_over::{PutOver, with_lease};
 pub(crate) use unchecked_delete::UncheckedDelete;
 

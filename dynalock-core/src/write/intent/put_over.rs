@@ -3,7 +3,7 @@
 
 use super::{Intent, IntentOf, Target, change::and};
 use crate::{
-    codec::{Basis, Content, Item},
+    codec::{Basis, Item, UserAttributes},
     error::Error,
     expression::{Placeholders, same_attributes},
     key::Key,
@@ -39,7 +39,7 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
         let mut content = self.content.clone();
         let times = self.intent.times();
         times.write_into(T::MODEL, &mut content);
-        let left = Content::of(T::MODEL, &content);
+        let left = UserAttributes::of(T::MODEL, &content);
         next.write_into(T::MODEL.version, &mut content);
         clause.apply(T::MODEL, &mut content);
         // The PutItem overwrites the lease attributes, so the lease attributes must not have

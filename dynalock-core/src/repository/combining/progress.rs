@@ -2,7 +2,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The progress of one combined call, which the caller and the worker of the call share.
 #[derive(Debug, Default)]
-pub(super) struct Ticket(Mutex<Progress>);
+pub(super) struct CallProgress(Mutex<Progress>);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Progress {
@@ -23,7 +23,7 @@ pub(super) enum Phase {
     Left,
 }
 
-impl Ticket {
+impl CallProgress {
     pub(super) fn freeze(&self, attempts: u32) {
         self.advance(Progress { phase: Phase::Frozen, attempts: attempts.saturating_add(1) });
     }
@@ -69,15 +69,15 @@ mod tests {
     use Step::{Freeze, Leave, Thaw};
 
     fn after(steps: &[Step]) -> Progress {
-        let ticket = Ticket::default();
+        let progress = CallProgress::default();
         for step in steps {
             match step {
-                Freeze => ticket.freeze(4),
-                Thaw => ticket.thaw(),
-                Leave => assert_ne!(ticket.leave().phase, Phase::Left),
+                Freeze => progress.freeze(4),
+                Thaw => progress.thaw(),
+                Leave => assert_ne!(progress.leave().phase, Phase::Left),
             }
         }
-        ticket.leave()
+        progress.leave()
     }
 
     #[test]
