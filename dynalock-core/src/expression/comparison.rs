@@ -1,4 +1,4 @@
-//! The methods of attributes and paths that make conditions.
+//! The methods that make conditions from attributes and paths.
 
 use std::fmt;
 

@@ -266,20 +266,27 @@ impl Grant {
             self.row.release(&self.owner)
         };
         let answer = attempts.write(request).await?;
-        let (Row { table, key, .. }, waiters) = (&self.row, &self.connection.local_waiters);
         match answer {
             Answered::Applied(before) => {
-                let item = before.map(|before| self.row.after_release(before));
-                let seen = || SeenRow { item, sent, source: RowSource::Removal };
-                waiters.share_release(table, key, self.fence, seen);
+                self.share_release(before.map(|before| self.row.after_release(before)), sent);
             }
             // The row no longer contains the holder: an earlier attempt has released the lock, or
             // another caller has removed the holder.
-            Answered::Refused(item) => {
-                waiters.share(table, key, || SeenRow { item, sent, source: RowSource::ConsistentRead });
-            }
+            Answered::Refused(item) => self.share_read(item, sent),
         }
         Ok(())
+    }
+
+    /// Wakes the waiters of this process after the release of a lock without a fair queue.
+    pub(super) fn share_release(&self, item: Option<Item>, sent: Instant) {
+        let (Row { table, key, .. }, waiters) = (&self.row, &self.connection.local_waiters);
+        let seen = || SeenRow { item, sent, source: RowSource::Removal };
+        waiters.share_release(table, key, self.fence, seen);
+    }
+
+    fn share_read(&self, item: Option<Item>, sent: Instant) {
+        let (Row { table, key, .. }, waiters) = (&self.row, &self.connection.local_waiters);
+        waiters.share(table, key, || SeenRow { item, sent, source: RowSource::ConsistentRead });
     }
 
     /// A holder that has seen no waiter first reads the lock's row: DynamoDB refuses the removal of
@@ -289,30 +296,42 @@ impl Grant {
         let waiters = match seen {
             // After a failed read, callers may wait behind the holder, so the holder removes only
             // its own entry.
-            Waiters::None => self.read(over, false).await.map_or(Waiters::Some, |record| record.waiters()),
+            Waiters::None => {
+                let row = self.read(over, false).await;
+                row.map_or(Waiters::Some, |row| self.record(row.as_ref()).waiters())
+            }
             Waiters::Some => Waiters::Some,
         };
         let reason = DequeueReason::Leave { owner: Arc::clone(&self.owner), duplicate: self.duplicate };
         dequeue(&self.row, attempts, &reason, waiters, &self.options).await.map(drop)
     }
 
-    /// Removes an empty queue from the row. A write that releases the lease of an item removes only
-    /// the holder's entry, even if the queue has no other entry.
+    /// Reads the row after a write that has released the lease of an item. The read wakes the
+    /// waiters of this process, and shows an empty queue. A write that releases the lease of an
+    /// item removes only the holder's entry, even if the queue has no other entry, so a second
+    /// request removes an empty queue.
     pub(crate) async fn sweep_queue(&self, over: &Arc<Connection>) {
-        let record = self.read(over, true).await;
-        if record.is_some_and(|record| record.has_empty_queue && record.fence == Some(self.fence)) {
+        let sent = clock::now();
+        let Some(row) = self.read(over, true).await else { return };
+        let record = self.record(row.as_ref());
+        self.share_read(row, sent);
+        if record.has_empty_queue && record.fence == Some(self.fence) {
             sweep(&self.row, over, self.fence, self.duplicate).await;
         }
     }
 
-    async fn read(&self, over: &Arc<Connection>, consistent: bool) -> Option<LockRecord> {
+    fn record(&self, row: Option<&Item>) -> LockRecord {
+        LockRecord::of(&self.row.layout, row)
+    }
+
+    /// Returns `None` if the read fails, and `Some(None)` if the row is missing.
+    async fn read(&self, over: &Arc<Connection>, consistent: bool) -> Option<Option<Item>> {
         let once = Limits::of_one_request();
         // The read before the removal of a queue entry must be short, because the removal must
         // succeed before the lease ends.
         let limits = Limits { attempt_timeout: once.attempt_timeout.min(self.options.ttl / 4), ..once };
         let mut attempts = Attempts::new(over, limits).with_purpose(Purpose::Poll);
-        let row = attempts.read(&self.row.get(consistent)).await.ok()?;
-        Some(LockRecord::of(&self.row.layout, row.as_ref()))
+        attempts.read(&self.row.get(consistent)).await.ok()
     }
 
     pub(crate) fn end_by_release(&self) {

@@ -5,7 +5,7 @@ use crate::{
     clock,
     error::{Error, Lost, Spent, Unavailable},
     random,
-    retry::{Answered, Attempts, CallCost, Connection, Limits, Purpose},
+    retry::{Answered, Attempts, Backoff, CallCost, Connection, Limits, Purpose},
     telemetry::{self, in_lease},
 };
 
@@ -84,7 +84,9 @@ impl Grant {
                 }
             }
             // Without a pause between heartbeats, two processes with the same lock token would send
-            // heartbeats in a tight loop.
+            // heartbeats in a tight loop. Without jitter, the holders of many locks would repeat
+            // their throttled heartbeats at the same time.
+            let pause = Backoff::jittered(pause, &mut random::generator());
             clock::sleep(pause.min(self.remaining()).min(left())).await;
         }
     }

@@ -106,15 +106,19 @@ impl HeldGrant {
     }
 
     /// Stops the heartbeats after a write that has released the lease, so that the drop of the
-    /// `HeldGrant` sends no second release.
+    /// `HeldGrant` sends no second release. Then `end_released` wakes the waiters of this process.
     pub(crate) fn end_released(&mut self) {
         self.end();
         self.grant.end_by_release();
-        if self.grant.kind == GrantKind::Fair {
-            let (background, grant) = (self.background.clone(), Arc::clone(&self.grant));
-            let table = Arc::clone(&grant.row.table);
-            let sweep = async move { grant.sweep_queue(background.connection()).await };
-            self.background.runtime.spawn(detached("sweep_queue", table, sweep, |()| None));
+        match self.grant.kind {
+            // A read that was sent now would show no owner.
+            GrantKind::Plain => self.grant.share_release(None, clock::now()),
+            GrantKind::Fair => {
+                let (background, grant) = (self.background.clone(), Arc::clone(&self.grant));
+                let table = Arc::clone(&grant.row.table);
+                let sweep = async move { grant.sweep_queue(background.connection()).await };
+                self.background.runtime.spawn(detached("sweep_queue", table, sweep, |()| None));
+            }
         }
     }
 }

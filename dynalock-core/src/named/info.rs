@@ -76,7 +76,7 @@ debug_fields!(LockInfo, self => {
     remaining: self.remaining,
 });
 
-/// An entry of a fair queue, which [`Locks::queue`](crate::Locks::queue) returns.
+/// An entry of the fair queue that [`Locks::queue`](crate::Locks::queue) returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueuePlace {

@@ -29,7 +29,8 @@ impl BatchGet {
         Self { table: Arc::clone(table), keys }
     }
 
-    /// Returns the items in any order, and the keys that DynamoDB has not processed.
+    /// Returns the items in any order, and the keys that DynamoDB has not processed. If DynamoDB has
+    /// processed no key, the request counts as throttled.
     pub(crate) async fn send(&self, client: &Client) -> Result<(Vec<Item>, Vec<Item>), Failure> {
         let keys = KeysAndAttributes::builder().set_keys(Some(self.keys.clone())).consistent_read(true);
         let keys = keys.build().map_err(|error| Failure::not_constructed(&error))?;
@@ -38,7 +39,10 @@ impl BatchGet {
         // The answer contains the name or the ARN of the table. A BatchGetItem of the library names
         // only one table, so the code ignores the name in the answer.
         let items = output.responses.into_iter().flatten().flat_map(|(_, items)| items).collect();
-        let left = output.unprocessed_keys.into_iter().flatten().flat_map(|(_, keys)| keys.keys).collect();
+        let left: Vec<Item> = output.unprocessed_keys.into_iter().flatten().flat_map(|(_, keys)| keys.keys).collect();
+        if left.len() >= self.keys.len() {
+            return Err(Failure::Capacity(Refusal::new("UnprocessedKeys", "none of the keys was read", None)));
+        }
         Ok((items, left))
     }
 }

@@ -30,7 +30,8 @@ impl<T: Versioned> Repository<T> {
     /// DynamoDB accepts up to 100 keys in a request. For more than 100 keys, `get_many` sends
     /// several requests one after the other. If DynamoDB leaves keys unprocessed, `get_many`
     /// requests the unprocessed keys after a pause. The deadline of `get_many` limits the total
-    /// duration of all requests and pauses.
+    /// duration of all requests and pauses. Only a request that reads none of its keys counts as a
+    /// failed attempt for [`attempts`](Request::attempts).
     ///
     /// # Examples
     ///

@@ -1,6 +1,6 @@
 //! A session: one call of a repository, with the data that the requests of the call share.
 
-use std::{mem, sync::Arc};
+use std::{mem, sync::Arc, time::Duration};
 
 use super::{Deleted, Repository, Request};
 use crate::{
@@ -96,6 +96,16 @@ impl<T: Versioned> Session<T> {
                 Err(self.attempts.exhausted(conflict))
             }
         }
+    }
+
+    /// Returns the error of the call if no further attempt is allowed after the conflict with the
+    /// item `met`.
+    fn check_attempts(&self, key: &Key, expected: Option<u64>, met: Option<&Item>) -> Result<(), Error> {
+        if self.attempts.may_go_on(Duration::ZERO) {
+            return Ok(());
+        }
+        let conflict = Error::Conflict(self.conflict(key.clone(), expected, met.cloned()));
+        Err(self.attempts.exhausted(conflict))
     }
 
     pub(super) async fn next_run(
@@ -197,7 +207,10 @@ impl<T: Versioned> Session<T> {
                 WriteResult::Conflict(met) => met,
             };
             expired = match (met, expected) {
-                (Some(item), None) if self.is_expired(&item) => Some(item),
+                (Some(item), None) if self.is_expired(&item) => {
+                    self.check_attempts(&intent.key(), None, Some(&item))?;
+                    Some(item)
+                }
                 // Another caller or DynamoDB has changed or deleted the expired item since the
                 // read.
                 (met, Some(_)) if met.as_ref().is_none_or(|item| self.is_expired(item)) => {
@@ -389,6 +402,7 @@ impl<T: Versioned> Session<T> {
             // For an item with a null attribute, or with write ids but no version, the next attempt
             // sends a different update expression.
             if intent.adapt(Some(&item))? == Adapted::Yes {
+                self.check_attempts(&intent.key, None, Some(&item))?;
                 continue;
             }
             if let Some(error) = intent.refused_by(&item, self.attempts.spent()) {

@@ -25,7 +25,11 @@ impl Backoff {
         // grow to one second.
         let window = first.saturating_mul(1 << self.failures.min(10)).min(longest);
         self.failures += 1;
-        window.mul_f64(0.5 + 0.5 * rng.f64())
+        Self::jittered(window, rng)
+    }
+
+    pub(crate) fn jittered(longest: Duration, rng: &mut fastrand::Rng) -> Duration {
+        longest.mul_f64(0.5 + 0.5 * rng.f64())
     }
 
     pub(crate) fn reset(&mut self) {

@@ -81,7 +81,7 @@ pub struct Transaction {
 pub struct Committed {
     transaction: TransactionId,
     /// The written values, in the order of the operations. The value of an operation is `None` if
-    /// the operation writes nothing, or after [`get`](Self::get) has returned the value.
+    /// the operation writes nothing, or if [`get`](Self::get) has already taken the value out.
     outputs: Mutex<Vec<Option<OperationOutput>>>,
 }
 
@@ -332,8 +332,8 @@ impl Transaction {
 
     /// Adds the condition that the key has no item. If DynamoDB refuses the transaction because the
     /// key has an [expired](crate::Repository#expired-items) item, a commit without a
-    /// [`token`](Self::token) sends a second request, which accepts the expired item if it has not
-    /// changed.
+    /// [`token`](Self::token) sends a second request. The condition of the second request is also
+    /// true if the key still has the same, unchanged expired item.
     ///
     /// # Examples
     ///

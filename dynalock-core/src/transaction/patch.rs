@@ -9,8 +9,8 @@ use crate::{
 };
 
 /// A patch that is an operation of a transaction. [`Transaction::patch`] and [`Tx::patch`] return a
-/// `PatchOp`. The methods of a `PatchOp` add changes to the patch until the transaction is
-/// committed.
+/// `PatchOp`. Until the commit of the transaction, the methods of a `PatchOp` can add changes to the
+/// patch.
 pub struct PatchOp<T> {
     operation: Op<T, ()>,
     content: SharedPatch<T>,

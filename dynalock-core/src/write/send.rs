@@ -192,7 +192,9 @@ impl Writer<'_> {
         self.outcome = AttemptOutcome::Unknown;
         let item_ref = self.intent.item_ref();
         let last = self.attempts.failed(&item_ref.table, failure).map_err(|error| self.stop(error))?;
-        if !self.attempts.may_go_on(Duration::ZERO) {
+        // A successful read does not count as an attempt, so the first read ignores the limit of
+        // attempts.
+        if self.attempts.check_time().is_err() {
             return Err(self.stop(last));
         }
         // Eight later patches would remove the write id of this patch from the item, so the first
@@ -200,6 +202,7 @@ impl Writer<'_> {
         let get = item_ref.read()?;
         let item = match self.attempts.read_once(&get).await {
             Ok(item) => item,
+            Err(_) if !self.attempts.may_go_on(Duration::ZERO) => return Err(self.stop(last)),
             Err(_) => self.attempts.read(&get).await.map_err(|error| self.stop(error))?,
         };
         let model = self.intent.target().model;

@@ -11,8 +11,8 @@ use crate::{
 /// Returns an update expression that writes the changes, the next version, and the new content of
 /// the attribute `_writes` (the ids of the item's last writes). The expression also removes the
 /// serde aliases of each changed attribute. If an item contained both an attribute and its alias,
-/// serde would report a duplicate field. If an item still contained the alias of a removed
-/// attribute, serde would read the alias in place of the attribute.
+/// serde would report a duplicate field. If an item still contained the alias of an
+/// attribute that the update removes, serde would read the alias in place of the attribute.
 pub(crate) fn update(
     model: &Model,
     changes: Changes,

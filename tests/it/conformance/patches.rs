@@ -16,6 +16,7 @@ cases! {
     an_update_after_a_patch_of_another_caller_conflicts,
     a_missing_attribute_starts_from_its_default,
     a_stored_null_counts_as_absent,
+    a_patch_of_a_stored_null_takes_two_attempts,
     a_number_stays_in_the_range_of_its_type,
     a_set_that_becomes_empty_is_removed,
     a_missing_item_is_not_found,
@@ -146,6 +147,16 @@ async fn a_stored_null_counts_as_absent(shop: &Shop) {
     put(&table, [], [("limit", null())]).await;
     let patched = table.items.patch("a").add(a.limit, 5).exactly_once().await.unwrap();
     assert_eq!((patched.limit, patched.note.as_deref()), (Some(5), Some("again")));
+}
+
+async fn a_patch_of_a_stored_null_takes_two_attempts(shop: &Shop) {
+    let table = baskets(shop).await;
+    put(&table, [], [("limit", AttributeValue::Null(true))]).await;
+    let patch = |attempts| table.items.patch("a").add(Basket::ATTR.limit, 2).attempts(attempts);
+    let last = expect_error!(patch(1).await, Error::Exhausted { last, .. } => last);
+    expect_error!(Err::<(), _>(*last), Error::Conflict(_));
+    assert_eq!(shop.counts(["UpdateItem"]), [1]);
+    assert_eq!(patch(2).await.unwrap().limit, Some(2));
 }
 
 /// Returns the attribute of the error, after verifying that nothing was written.

@@ -131,6 +131,26 @@ async fn a_patch_whose_reply_is_lost_is_found_by_its_id() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_limit_of_attempts_does_not_prevent_the_read_after_a_lost_reply() {
+    for fault in LOST_REPLIES {
+        for is_read in [true, false] {
+            let shop = Shop::without_faults();
+            let table = one_product(&shop).await;
+            shop.faults.script_on("UpdateItem", 0, fault.clone());
+            if !is_read {
+                shop.faults.script_on("GetItem", 0, fault.clone());
+            }
+            match table.items.patch("a").add(Product::ATTR.stock, 1).attempts(1).await {
+                Ok(product) => assert!(is_read && product.stock == 6, "{fault:?}"),
+                Err(Error::Indeterminate { .. }) => assert!(!is_read, "{fault:?}"),
+                Err(error) => panic!("{fault:?}: {error:?}"),
+            }
+            assert_eq!(shop.counts(["UpdateItem", "GetItem"]), [1, 1], "{fault:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_patch_whose_request_is_lost_is_indeterminate_and_not_sent_again() {
     for fault in [Fault::LoseRequest, Fault::NeverAnswer, Fault::DeliverLate(secs(60))] {
         let shop = Shop::without_faults();

@@ -6,6 +6,7 @@ mod deletes;
 mod fence;
 mod foreign;
 mod ground;
+mod hand_overs;
 mod holder;
 mod others;
 mod patches;

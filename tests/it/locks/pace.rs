@@ -1,8 +1,11 @@
 //! The number of requests of waiters until they take over a lock.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
-use dynalock::{Error, Expiry};
+use dynalock::{Error, Expiry, local::Fault};
 
 use crate::support::{Crate, SKEW, Shop, TTL, expect_error, kill, millis, now, secs, travel};
 
@@ -100,4 +103,26 @@ async fn a_lock_whose_holder_lives_is_read_twenty_times_in_a_ttl_and_not_written
         assert_eq!(writes, 1, "{ttl:?}");
         assert!((360..=440).contains(&reads), "{ttl:?}: {reads}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_heartbeats_are_repeated_after_pauses_with_jitter() {
+    let (shop, locks, _) = Shop::with_locks().await;
+    let held = locks.acquire("report").heartbeat(false).await.unwrap();
+    shop.faults.always(Fault::Throttle);
+    let times = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&times);
+    shop.rival.before_each("UpdateItem", move || {
+        log.lock().unwrap().push(now());
+        async {}
+    });
+    expect_error!(held.extend().await, Error::Exhausted { .. });
+    let times = times.lock().unwrap();
+    let mut pauses: Vec<_> = times.windows(2).map(|two| two[1] - two[0]).collect();
+    let longest = (TTL / 40).min(millis(250));
+    // A sleep of tokio ends at a whole millisecond.
+    assert!(pauses.iter().all(|pause| (longest / 2..=longest + millis(1)).contains(pause)), "{pauses:?}");
+    pauses.sort_unstable();
+    pauses.dedup();
+    assert!(pauses.len() > 10, "{pauses:?}");
 }

@@ -35,10 +35,33 @@ async fn keys_that_are_always_left_end_at_the_deadline() {
     let answers = Answers::new(|_, batch| json!({ "Responses": {}, "UnprocessedKeys": batch["RequestItems"] }));
     let products = Repository::<Product>::new(&answers.client());
     let start = now();
-    let last = expect_error!(products.get_many(["a", "b"]).await, Error::Exhausted { last, .. } => last);
+    let error = products.get_many(["a", "b"]).await.unwrap_err();
+    let last = expect_error!(Err::<(), _>(error.clone()), Error::Exhausted { last, .. } => last);
     assert!(matches!(*last, Error::Throttled(_)), "{last:?}");
     assert!(start.elapsed() <= secs(5), "{:?}", start.elapsed());
-    assert!(answers.asked().len() > 3);
+    let requests = answers.asked().len();
+    assert!(requests > 3);
+    assert_eq!(error.attempts(), u32::try_from(requests).ok());
+}
+
+#[tokio::test]
+async fn requests_that_read_no_key_count_as_attempts() {
+    let answers = Answers::new(|_, batch| json!({ "Responses": {}, "UnprocessedKeys": batch["RequestItems"] }));
+    let products = Repository::<Product>::new(&answers.client());
+    expect_error!(products.get_many(["a", "b"]).attempts(1).await, Error::Exhausted { .. });
+    assert_eq!(answers.asked().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_that_read_a_part_of_the_keys_do_not_count_as_attempts() {
+    let database = Database::in_memory().unwrap();
+    let partial = Partial::new([3, 5]);
+    let products = Repository::<Product>::new(&partial.client(&database));
+    products.create_table().await.unwrap();
+    products.create(Product::new("1", 1)).await.unwrap();
+    let keys = (0..10).map(|number| number.to_string());
+    assert_eq!(products.get_many(keys).attempts(1).await.unwrap().into_iter().flatten().count(), 1);
+    assert_eq!(partial.asked(), [10, 7, 2]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -42,7 +42,8 @@ impl Attempts {
             self.count -= 1;
             items.extend(found);
             // DynamoDB leaves keys unprocessed if the answer would exceed 16 MB, or if DynamoDB
-            // throttles a partition.
+            // throttles a partition. A request that reads a part of its keys does not count as an
+            // attempt, because a call for large items needs several requests.
             if !unprocessed.is_empty() {
                 let rest = Refusal::new("UnprocessedKeys", "some of the keys were not read", None);
                 self.wait(&mut backoff, Error::Throttled(rest.after(self.spent()))).await?;

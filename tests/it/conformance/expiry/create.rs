@@ -7,6 +7,7 @@ use crate::support::{Shop, Table, changed, expect_error, item, n, s};
 
 cases![
     a_create_writes_over_an_expired_item,
+    a_create_over_an_expired_item_takes_two_attempts,
     a_value_of_the_expired_life_is_refused,
     a_create_exactly_once_writes_over_an_expired_item,
     an_upsert_writes_over_an_expired_item_without_a_refusal,
@@ -36,6 +37,16 @@ async fn a_create_writes_over_an_expired_item(shop: &Shop) {
     assert_eq!(table.items.get("over").await.unwrap(), Some(created));
     assert_eq!(shop.counts(["PutItem", "UpdateItem"]), [2, 0]);
     expect_error!(table.items.create(Session::alive("over")).await, Error::AlreadyExists(_));
+}
+
+async fn a_create_over_an_expired_item_takes_two_attempts(shop: &Shop) {
+    let table = sessions(shop).await;
+    let before = (table.raw.get("over").await, shop.counts(["PutItem"]));
+    let create = |attempts| table.items.create(Session::alive("over")).attempts(attempts);
+    let last = expect_error!(create(1).await, Error::Exhausted { last, .. } => last);
+    expect_error!(Err::<(), _>(*last), Error::Conflict(_));
+    assert_eq!((table.raw.get("over").await, shop.counts(["PutItem"])), (before.0, [before.1[0] + 1]));
+    assert_eq!(create(2).await.unwrap().version(), 1);
 }
 
 async fn a_value_of_the_expired_life_is_refused(shop: &Shop) {
