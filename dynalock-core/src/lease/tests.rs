@@ -162,10 +162,12 @@ fn requests_of_the_queue() -> Vec<Line> {
     let leave = |duplicate| DequeueReason::Leave { owner: Arc::from(":me"), duplicate };
     let (sure, in_doubt) = (leave(Duplicate::Impossible), leave(Duplicate::Possible));
     let beat = HeartbeatFields { fence: FENCE, number: BEAT, until: UNTIL, payload: None };
-    let (row, fair) = (row(LeaseSubject::Name), GrantKind::Fair);
+    let (row, item, fair) =
+        (row(LeaseSubject::Name), row(LeaseSubject::Item { key_attribute: "key" }), GrantKind::Fair);
     let (last, more) = (Waiters::None, Waiters::Some);
     vec![
         line("enter", row.enqueue(":me", NOW, 100)),
+        line("enter the queue of an item", item.enqueue(":me", NOW, 100)),
         line("heartbeat of the head", row.beat(fair, ":me", &beat)),
         line("leave", row.dequeue(&sure, more, NOW)),
         line("leave, last entry", row.dequeue(&sure, last, NOW)),

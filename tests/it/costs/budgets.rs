@@ -8,7 +8,7 @@ use dynalock::{
 };
 
 use super::{Metered, cost_of, shown};
-use crate::support::{Archive, Order, Product, Shop, Table, changed, expect_error, secs};
+use crate::support::{Archive, Order, Product, Shop, Table, changed, expect_error, secs, start};
 
 #[tokio::test]
 async fn a_request_that_would_pass_the_budget_is_not_sent() {
@@ -85,6 +85,19 @@ async fn a_repository_has_a_budget_for_each_call() {
     expect_error!(items.update_with("a", |product| product.stock += 1).await, Error::BudgetExceeded { .. });
     let created = items.create_many((0..3).map(|stock| Product::new(&format!("c{stock}"), stock))).await;
     assert!(created.iter().all(Result::is_ok), "{created:?}");
+}
+
+/// With `combining`, the budget of the repository applies to a batch. Each call of the batch gets the
+/// error, with the requests of the batch.
+#[tokio::test]
+async fn combined_calls_share_the_budget_of_their_batch() {
+    let (shop, Table { items, .. }) = Shop::with_items([Product::new("a", 1)]).await;
+    let handle = items.budget(1).combining();
+    for call in start((0..8).map(|_| handle.update_with("a", |product| product.stock += 1))) {
+        let error = call.await.unwrap().unwrap_err();
+        assert!(matches!(error, Error::BudgetExceeded { .. }), "{error:?}");
+    }
+    assert_eq!(shop.counts(["UpdateItem"]), [0]);
 }
 
 /// Retries stop at the budget. The error of a write that may have been applied is indeterminate,

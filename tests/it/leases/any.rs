@@ -4,7 +4,7 @@ use dynalock::{
     local::Fault,
 };
 
-use crate::support::{Crate, SKEW, Shop, TTL, Table, expect_error, kill, millis, secs, travel};
+use crate::support::{Crate, SKEW, Shop, TTL, Table, expect_error, kill, millis, now, secs, travel};
 
 async fn crates() -> (Shop, Table<Crate>) {
     Shop::with_items(["a", "b", "c"].map(|id| Crate::new(id, 5))).await
@@ -90,4 +90,24 @@ async fn a_wait_whose_last_attempt_is_not_answered_names_a_holder_only_if_it_was
         }
         drop(second);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_without_a_limit_waits_for_twice_the_ttl_and_the_skew() {
+    let (_, table) = crates().await;
+    let mut held = Vec::new();
+    for id in ["a", "b", "c"] {
+        held.push(table.others.lock(id).await.unwrap());
+    }
+    let (one, any) = (table.items.lock("a"), table.items.lock_any(["a", "b", "c"]));
+    let started = now();
+    let (one, any) = tokio::join!(one.into_future(), any.into_future());
+    expect_error!(one, Error::Locked(_));
+    expect_error!(any, Error::Locked(_));
+    assert_eq!(started.elapsed().as_secs(), (2 * TTL + SKEW).as_secs());
+    drop(held);
+    travel(secs(1)).await;
+    // The default wait is long enough for the lease of a crashed holder.
+    kill(table.others.lock("a").await.unwrap());
+    assert!(table.items.lock("a").await.unwrap().acquired_after_crash().is_some());
 }

@@ -5,7 +5,7 @@ use std::{env, fmt::Debug, fs::File, process::Command};
 
 use dynalock::{Error, Heartbeat, Locks, Result, error::Unavailable};
 
-use crate::support::{Shop, expect_error};
+use crate::support::{Crate, Shop, expect_error};
 
 /// The variable is set for the child process, which may open only few files.
 const FEW_FILES: &str = "DYNALOCK_TEST_FEW_FILES";
@@ -27,6 +27,8 @@ async fn without_a_thread() {
     let locks = Locks::new(&shop.client, "locks").heartbeat(Heartbeat::Thread);
     locks.create_table().await.unwrap();
     let token = locks.acquire("resumed").heartbeat(Heartbeat::Off).await.unwrap().detach();
+    let crates = shop.table_of([Crate::new("a", 1)]).await.items;
+    let lease_token = crates.lock("a").heartbeat(Heartbeat::Off).await.unwrap().detach();
     let sent = shop.requests();
 
     let files = all_files();
@@ -37,11 +39,17 @@ async fn without_a_thread() {
     assert_no_thread(locks.acquire_all(["report", "ledger"]).await);
     assert_no_thread(locks.acquire_all(["report", "ledger"]).fair().await);
     assert_no_thread(locks.resume(token.clone()).await);
+    assert_no_thread(crates.lock("a").heartbeat(Heartbeat::Thread).await);
+    assert_no_thread(crates.try_lock("a").heartbeat(Heartbeat::Thread).await);
+    assert_no_thread(crates.lock_any(["a", "b"]).heartbeat(Heartbeat::Thread).await);
+    assert_no_thread(crates.lock("a").heartbeat(Heartbeat::Thread).fair().await);
+    assert_no_thread(crates.clone().heartbeat(Heartbeat::Thread).resume(lease_token.clone()).await);
     assert_eq!(shop.requests(), sent, "nothing is asked for");
 
     drop(files);
     locks.acquire("report").await.unwrap().release().await.unwrap();
     locks.resume(token).await.unwrap().release().await.unwrap();
+    crates.heartbeat(Heartbeat::Thread).resume(lease_token).await.unwrap().release().await.unwrap();
 }
 
 #[tokio::test]
