@@ -189,8 +189,8 @@ impl Ring {
     }
 
     /// Returns the length in bytes of the incarnation and the time. The incarnation and each id
-    /// have 8 bytes, and a time has 4 bytes. Modulo 8, the length of `_writes` is 4 with a time,
-    /// and 0 without a time.
+    /// have 8 bytes, and a time has 4 bytes. Without a time, the length of `_writes` is a multiple
+    /// of 8. With a time, the length is a multiple of 8 plus 4.
     fn head_len(&self) -> usize {
         ID_LEN + self.0.len() % ID_LEN
     }
