@@ -90,7 +90,8 @@ impl<T, K> Request<T, K> {
         budget;
         /// The default timeout is the `attempt_timeout` of the repository.
         attempt_timeout;
-        /// The default pace is the pace of the repository.
+        /// The default is the [`Pace`](crate::Pace) of the repository, which says how long a call
+        /// sleeps after a conflict.
         pace;
     }
 }

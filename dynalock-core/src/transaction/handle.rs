@@ -10,8 +10,10 @@ use crate::{codec::Stored, error::TransactionId};
 /// [`Committed::get`](crate::transaction::Committed::get) takes the handle of a write and returns
 /// the written value. [`Snapshot::get`](crate::transaction::Snapshot::get) takes the handle of a
 /// read and returns the item. After a cancelled commit,
-/// [`Cancelled::reason`](crate::error::Cancelled::reason) returns the reason why DynamoDB refused
-/// the operation, if any. A handle is valid only for the transaction that made the handle. If a
+/// [`Cancelled::reason`](crate::error::Cancelled::reason) takes the handle and returns the reason
+/// why DynamoDB refused the handle's operation, or
+/// [`Reason::None`](crate::transaction::Reason::None) if DynamoDB did not refuse this operation.
+/// A handle is valid only for the transaction that made the handle. If a
 /// caller passes the handle to a method of another transaction, the method returns
 /// [`Error::ForeignHandle`](crate::Error::ForeignHandle) or
 /// [`Reason::ForeignHandle`](crate::transaction::Reason::ForeignHandle).

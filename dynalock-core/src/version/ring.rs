@@ -154,7 +154,7 @@ impl Ring {
     /// Adds a write id at the front, and removes the oldest ids if more than `keep` ids would
     /// remain. `at` is the time of the write in epoch milliseconds. If the last write is older than
     /// `REST` seconds, and no stored id belongs to a write with an idempotency token of the caller,
-    /// `push` keeps only the newest stored id.
+    /// the result contains at most two ids: the added id, and the newest of the earlier ids.
     ///
     /// For a write with an idempotency token of the caller, the result of `push` does not depend on
     /// `at`, because a later call with the same token must send the same request.

@@ -21,8 +21,9 @@ use crate::{
 };
 
 /// A change of one item. The trait does not name the Rust type of the item, so that one list can
-/// contain changes of several types. An intent makes a new request for each attempt, because each
-/// attempt of a lease holder has a new heartbeat number.
+/// contain changes of several types. An intent builds a new request for each attempt, because the
+/// requests of one write can differ between attempts. For example, each attempt that renews a lease
+/// stores a higher heartbeat number.
 pub(crate) trait Intent: Send + Sync {
     fn target(&self) -> Target<'_>;
 
