@@ -23,6 +23,18 @@ const INITIAL_BACKOFF: Duration = Duration::from_millis(25);
 /// A local DynamoDB inside the process. All clones of a `Database`, and all clients of the clones,
 /// share the same tables.
 ///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use dynalock_local::{Database, Faults};
+///
+/// let database = Database::in_memory()?;
+///
+/// let writer = database.client();
+/// let reader = database.client_with(&Faults::none()); // both clients see the same tables
+/// # Ok(()) }
+/// ```
+///
 /// The local engine applies one request at a time, on the task that sends the request. The local
 /// engine ends when no `Database`, client or server uses the local engine any longer.
 #[derive(Clone)]
@@ -33,6 +45,12 @@ pub struct Database {
 
 impl Database {
     /// Returns a fresh database in memory.
+    ///
+    /// ```
+    /// # fn example() -> Result<(), dynalock_local::Error> {
+    /// let client = dynalock_local::Database::in_memory()?.client();
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
@@ -53,6 +71,13 @@ impl Database {
     ///
     /// The file does not contain the [client request tokens](crate#client-request-tokens), so the
     /// database forgets the tokens when the process ends.
+    ///
+    /// ```
+    /// # fn example() -> Result<(), dynalock_local::Error> {
+    /// let database = dynalock_local::Database::open("target/products.db")?;
+    /// let client = database.client();
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
@@ -76,11 +101,32 @@ impl Database {
     }
 
     /// Returns a client on the database, without faults.
+    ///
+    /// ```
+    /// # fn example() -> Result<(), dynalock_local::Error> {
+    /// let database = dynalock_local::Database::in_memory()?;
+    /// let (alice, bob) = (database.client(), database.client());
+    /// # Ok(()) }
+    /// ```
     pub fn client(&self) -> Client {
         client_on(self.connector())
     }
 
     /// Returns a client whose requests all pass through `faults`.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use dynalock_local::{Database, Fault, Faults};
+    ///
+    /// let faults = Faults::none();
+    /// let client = Database::in_memory()?.client_with(&faults);
+    ///
+    /// faults.script(0, Fault::LoseReply);
+    /// client.list_tables().send().await?; // the SDK repeats the request after the lost reply
+    /// assert_eq!(faults.count("ListTables"), 2);
+    /// # Ok(()) }
+    /// ```
     pub fn client_with(&self, faults: &Faults) -> Client {
         client_on(faults.wrap(self.connector()))
     }

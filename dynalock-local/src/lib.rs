@@ -143,6 +143,15 @@ pub use serve::{Server, serve};
 
 /// Returns a client on a fresh database in memory.
 ///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let client = dynalock_local::client().await?;
+///
+/// assert!(client.list_tables().send().await?.table_names().is_empty());
+/// # Ok(()) }
+/// ```
+///
 /// # Errors
 ///
 /// [`Error::Create`] if the local engine cannot start.

@@ -6,6 +6,14 @@ use crate::{Database, Error};
 
 /// Serves a fresh database in memory on a loopback address.
 ///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = dynalock_local::serve(([127, 0, 0, 1], 0).into()).await?;
+/// println!("the endpoint is {}", server.url());
+/// # Ok(()) }
+/// ```
+///
 /// # Errors
 ///
 /// The errors of [`Database::serve`], and [`Error::Create`] if the local engine cannot start.
@@ -51,6 +59,10 @@ impl Database {
     ///
     /// [`Error::NotLoopback`] if the address is not a loopback address, because the local engine
     /// checks no credentials. [`Error::Listen`] if the port is taken.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the caller drops the future of `serve`, no server starts, and the port is free.
     pub async fn serve(&self, addr: SocketAddr) -> Result<Server, Error> {
         if !addr.ip().is_loopback() {
             return Err(Error::NotLoopback(addr));
@@ -84,20 +96,52 @@ pub struct Server {
 
 impl Server {
     /// Returns the address and the port of the server.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = dynalock_local::serve(([127, 0, 0, 1], 0).into()).await?;
+    ///
+    /// assert_ne!(server.local_addr().port(), 0);
+    /// # Ok(()) }
+    /// ```
     pub fn local_addr(&self) -> SocketAddr {
         self.addr
     }
 
     /// Returns the URL of the server, for the `endpoint_url` of an SDK client.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = dynalock_local::serve(([127, 0, 0, 1], 0).into()).await?;
+    ///
+    /// let config = aws_sdk_dynamodb::Config::builder().endpoint_url(server.url());
+    /// # Ok(()) }
+    /// ```
     pub fn url(&self) -> String {
         format!("http://{}", self.addr)
     }
 
     /// Stops the server, and waits until the server has answered the running requests.
     ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = dynalock_local::serve(([127, 0, 0, 1], 0).into()).await?;
+    ///
+    /// server.shutdown().await?;
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::Serve`] if the server failed before the call of `shutdown`.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the caller drops the future of `shutdown`, the server stops nevertheless, and the running
+    /// requests finish in the background.
     pub async fn shutdown(self) -> Result<(), Error> {
         drop(self.stop);
 

@@ -30,10 +30,41 @@ impl Database {
     /// expired item can stay in the table for a long time. If a program sets a later time to live
     /// in an expired item while `sweep_ttl` runs, the item stays.
     ///
+    /// ```
+    /// use std::time::{Duration, SystemTime};
+    /// # use aws_sdk_dynamodb::types::{AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType};
+    /// # use aws_sdk_dynamodb::types::{ScalarAttributeType, TimeToLiveSpecification};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let database = dynalock_local::Database::in_memory()?;
+    /// let client = database.client();
+    /// # let id = AttributeDefinition::builder().attribute_name("id").attribute_type(ScalarAttributeType::S).build()?;
+    /// # let key = KeySchemaElement::builder().attribute_name("id").key_type(KeyType::Hash).build()?;
+    /// # let create = client.create_table().table_name("sessions").billing_mode(BillingMode::PayPerRequest);
+    /// # create.attribute_definitions(id).key_schema(key).send().await?;
+    /// # let ttl = TimeToLiveSpecification::builder().attribute_name("expires").enabled(true).build()?;
+    /// # client.update_time_to_live().table_name("sessions").time_to_live_specification(ttl).send().await?;
+    /// # let now = SystemTime::now();
+    /// # let in_one_hour = now + Duration::from_hours(1);
+    /// # let expires = in_one_hour.duration_since(SystemTime::UNIX_EPOCH)?.as_secs().to_string();
+    /// # let put = client.put_item().table_name("sessions").item("id", AttributeValue::S("s-1".to_owned()));
+    /// # put.item("expires", AttributeValue::N(expires)).send().await?;
+    /// // .. create the table "sessions" with time to live, and an item that expires in one hour, then:
+    /// assert_eq!(database.sweep_ttl(now).await?, 0);
+    /// assert_eq!(database.sweep_ttl(now + Duration::from_hours(2)).await?, 1);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::Sweep`] if a request of the sweep fails. The items that `sweep_ttl` has deleted
     /// before the error stay deleted.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the caller drops the future of `sweep_ttl`, the items that `sweep_ttl` has deleted stay
+    /// deleted. A later call of `sweep_ttl` deletes the other expired items.
     pub async fn sweep_ttl(&self, now: SystemTime) -> Result<usize, Error> {
         let client = self.client();
 

@@ -1,10 +1,10 @@
 //! Computes fingerprints of serialized values. Two values with the same fingerprint are stored as
 //! the same attribute, unless their hashes collide.
 //!
-//! The fingerprint of a short value contains the serialized value. The fingerprint of a longer
-//! value is a SipHash-1-3 with 128 bits of output (Aumasson and Bernstein, 2012). The key of the
-//! hash function is random for each process, so that no caller can prepare two values with the same
-//! fingerprint.
+//! The fingerprint of a value of up to 128 serialized bytes contains the serialized value. The
+//! fingerprint of a value of more than 128 serialized bytes is a SipHash-1-3 with 128 bits of output
+//! (Aumasson and Bernstein, 2012). The key of the hash function is random for each process, so that
+//! no caller can prepare two values with the same fingerprint.
 
 use std::{ops::Range, sync::OnceLock};
 

@@ -277,9 +277,9 @@ impl Basis {
     }
 
     /// Returns the names of the attributes that the condition of the next write must compare for a
-    /// type with a flattened field. If the item has a version and `_writes`, the list is empty,
-    /// because the condition compares only the version and the incarnation (the random id in
-    /// `_writes`).
+    /// type with a flattened field. If the item has a version and `_writes`,
+    /// `names_in_flattened` returns no names, because the condition compares only the version and
+    /// the incarnation (the random id in `_writes`).
     pub(crate) fn names_in_flattened<T: Versioned>(&self, value: &T) -> Vec<String> {
         if !T::MODEL.flattens || self.state.image.is_none() {
             return Vec::new();

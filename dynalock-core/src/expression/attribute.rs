@@ -48,7 +48,7 @@ pub struct Attribute<T, V, R = Required> {
     of: PhantomData<fn(T) -> R>,
 }
 
-/// The Rust type `V` in the [`Attribute`] of a field with `#[serde(with)]` or
+/// The type parameter `V` of the [`Attribute`] handle for a field with `#[serde(with)]` or
 /// `#[serde(serialize_with)]`.
 ///
 /// The derive macro does not know the stored form of a field with `#[serde(with)]` or

@@ -29,17 +29,17 @@ pub trait Number: sealed::Addition<Self::Delta> {
     type Delta;
 }
 
-/// The Rust type in the [`Attribute`](super::Attribute) of a field of type `C` with
+/// The type parameter of the [`Attribute`](super::Attribute) handle for a field of type `C` with
 /// `#[serde(with = "serde_dynamo::string_set")]`.
 #[derive(Debug)]
 pub struct StringSet<C>(PhantomData<fn() -> C>);
 
-/// The Rust type in the [`Attribute`](super::Attribute) of a field of type `C` with
+/// The type parameter of the [`Attribute`](super::Attribute) handle for a field of type `C` with
 /// `#[serde(with = "serde_dynamo::number_set")]`.
 #[derive(Debug)]
 pub struct NumberSet<C>(PhantomData<fn() -> C>);
 
-/// The Rust type in the [`Attribute`](super::Attribute) of a field of type `C` with
+/// The type parameter of the [`Attribute`](super::Attribute) handle for a field of type `C` with
 /// `#[serde(with = "serde_dynamo::binary_set")]`.
 #[derive(Debug)]
 pub struct BinarySet<C>(PhantomData<fn() -> C>);
@@ -62,8 +62,8 @@ pub trait Set: sealed::SetType {}
     note = "the elements have the type of the elements of the field"
 )]
 pub trait SetElement<S> {
-    /// Returns the element as a value that serde writes in the same form as the elements of the
-    /// set.
+    /// Returns a value that serde writes with the DynamoDB type of the set's elements: as a string,
+    /// a number or bytes.
     fn as_element(&self) -> impl Serialize;
 }
 

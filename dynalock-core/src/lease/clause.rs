@@ -307,8 +307,9 @@ pub(super) fn without_owner(lock: &LockModel, to: &mut Placeholders) -> LeaseUpd
     LeaseUpdate { remove: vec![to.name(lock.owner), to.name(lock.until)], ..LeaseUpdate::default() }
 }
 
-/// The returned changes remove the head of the queue, and the caller of `next_turn` must add the
-/// change of the fence.
+/// Returns the changes that make the second entry of the queue the first entry, or remove the queue
+/// if no caller waits. The caller of `next_turn` must add the increment of the fence
+/// ([`next_fence`]) to the same update.
 pub(super) fn next_turn(
     lock: &LockModel,
     waiters: Waiters,

@@ -142,8 +142,9 @@ pub trait Ordered: sealed::Sealed {}
 )]
 pub trait Consistent: sealed::Sealed {}
 
-/// The kinds of reads whose pages have one fixed order. A page token can identify the next page
-/// only if the pages have a fixed order.
+/// The kinds of reads that return their pages one after another in a fixed order: all queries, and
+/// scans without segments. A page token can identify the next page only if the pages have a fixed
+/// order.
 #[diagnostic::on_unimplemented(
     message = "a scan in segments has no single next page",
     label = "leave `segments` out to read page by page"

@@ -332,8 +332,7 @@ impl Transaction {
 
     /// Adds the condition that the key has no item. If DynamoDB refuses the transaction because the
     /// key has an [expired](crate::Repository#expired-items) item, a commit without a
-    /// [`token`](Self::token) sends a second request. The condition of the second request is also
-    /// true if the key still has the same, unchanged expired item.
+    /// [`token`](Self::token) sends a second request, which also accepts the unchanged expired item.
     ///
     /// # Examples
     ///

@@ -10,8 +10,8 @@ use super::{PATCHES, ring::Ring, ring_of, version_in};
 pub struct WriteHistory {
     /// The version of the item, or `None` if the item has no version.
     pub version: Option<u64>,
-    /// The incarnation of the item, or `None` if the item has no attribute `_writes`. An
-    /// incarnation is a random id that distinguishes the item from earlier items with the same key.
+    /// The incarnation of the item: a random id that distinguishes the item from earlier items with
+    /// the same key. `incarnation` is `None` if the item has no attribute `_writes`.
     pub incarnation: Option<[u8; 8]>,
     /// The time in the attribute `_writes`, in seconds since the epoch: the time of the last write
     /// that stored its time. `last_time` is `None` if `_writes` contains no time. A patch, or a

@@ -179,8 +179,8 @@ pub(crate) enum Doubt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LateCopies {
     MayPass,
-    /// The condition of each delayed duplicate is false, for example because the item stores a
-    /// higher heartbeat number than the duplicate.
+    /// The condition of each delayed duplicate of the write is false, for example because the item
+    /// stores a higher heartbeat number than the duplicate.
     AreRefused,
 }
 

@@ -45,8 +45,8 @@ pub(crate) enum Proof {
     /// The item has no write ids, but its lease attributes show that the write has released the
     /// lease.
     Release,
-    /// The write is a delete, and the item is absent. The absence does not prove the delete,
-    /// because another caller may have deleted the item.
+    /// The write is a delete, and the item is absent. The absence of the item does not prove that
+    /// the delete of the call was applied, because another caller may have deleted the item.
     Absence,
 }
 

@@ -134,6 +134,12 @@ impl Fault {
     }
 
     /// Returns a fault with an error code as the answer, and the HTTP status 400.
+    ///
+    /// ```
+    /// use dynalock_local::Fault;
+    ///
+    /// let fault = Fault::error("ItemCollectionSizeLimitExceededException");
+    /// ```
     pub fn error(code: impl Into<String>) -> Self {
         Self::Error { code: code.into(), status: 400 }
     }

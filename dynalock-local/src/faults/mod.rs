@@ -53,6 +53,17 @@ pub struct Faults {
 
 impl Faults {
     /// Returns a `Faults` value without faults, which only logs all requests.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let faults = dynalock_local::Faults::none();
+    /// let client = dynalock_local::Database::in_memory()?.client_with(&faults);
+    ///
+    /// client.list_tables().send().await?;
+    /// assert_eq!(faults.count("ListTables"), 1);
+    /// # Ok(()) }
+    /// ```
     pub fn none() -> Self {
         Self::seeded(0)
     }
@@ -63,6 +74,12 @@ impl Faults {
     /// If two runs of a test use the same seed and send the same requests in the same order, both
     /// runs meet the same faults. Each request draws one random number, except requests of
     /// operations that [`only`](Self::only) leaves out.
+    ///
+    /// ```
+    /// use dynalock_local::{Fault, Faults};
+    ///
+    /// let faults = Faults::seeded(7).rate(Fault::LoseReply, 0.05).rate(Fault::Throttle, 0.01);
+    /// ```
     pub fn seeded(seed: u64) -> Self {
         Self { plan: Arc::new(Mutex::new(Plan::seeded(seed))) }
     }
@@ -72,6 +89,22 @@ impl Faults {
     ///
     /// If the sum of all rates is above 1, the faults of the last calls of `rate` occur less often
     /// than the given rates.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use dynalock_local::{Database, Fault, Faults};
+    ///
+    /// let faults = Faults::seeded(7).rate(Fault::error("AccessDeniedException"), 0.5);
+    /// let client = Database::in_memory()?.client_with(&faults);
+    ///
+    /// for _ in 0..100 {
+    ///     drop(client.list_tables().send().await);
+    /// }
+    /// let refused = faults.requests().iter().filter(|request| request.fault.is_some()).count();
+    /// assert!((30..=70).contains(&refused), "about half of the requests: {refused}");
+    /// # Ok(()) }
+    /// ```
     pub fn rate(self, fault: Fault, rate: f64) -> Self {
         self.plan().rate(fault, rate);
         self
@@ -79,6 +112,13 @@ impl Faults {
 
     /// Limits random faults to the given operations, for example `"PutItem"`. Faults that are not
     /// random, for example the faults of [`script`](Self::script), still apply to all operations.
+    ///
+    /// ```
+    /// use dynalock_local::{Fault, Faults};
+    ///
+    /// // Reads always succeed.
+    /// let faults = Faults::seeded(7).rate(Fault::LoseReply, 0.1).only(["PutItem", "UpdateItem"]);
+    /// ```
     pub fn only(self, operations: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let operations = operations.into_iter().map(Into::into).collect();
         self.plan().only(operations);
@@ -87,12 +127,27 @@ impl Faults {
 
     /// Applies `fault` to one of the following requests. `nth` is 0 for the next request, and 1 for
     /// the request after the next request.
+    ///
+    /// ```
+    /// use dynalock_local::{Fault, Faults};
+    ///
+    /// let faults = Faults::none();
+    /// faults.script(0, Fault::LoseRequest);
+    /// faults.script(1, Fault::LoseReply); // the repetition after the lost request
+    /// ```
     pub fn script(&self, nth: usize, fault: Fault) {
         self.plan().script(nth, fault);
     }
 
     /// Applies `fault` to one of the following requests of `operation`. `nth` is 0 for the next
     /// request of the operation.
+    ///
+    /// ```
+    /// use dynalock_local::{Fault, Faults};
+    ///
+    /// let faults = Faults::none();
+    /// faults.script_on("UpdateItem", 2, Fault::LoseReply); // the third update from now
+    /// ```
     pub fn script_on(&self, operation: &str, nth: usize, fault: Fault) {
         self.plan().script_on(operation, nth, fault);
     }
@@ -154,22 +209,73 @@ impl Faults {
     }
 
     /// Applies `fault` to every request from now on, until [`clear`](Self::clear).
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use dynalock_local::{Database, Fault, Faults};
+    ///
+    /// let faults = Faults::none();
+    /// let client = Database::in_memory()?.client_with(&faults);
+    ///
+    /// faults.always(Fault::Refused);
+    /// client.list_tables().send().await.expect_err("DynamoDB cannot be reached");
+    ///
+    /// faults.clear();
+    /// client.list_tables().send().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn always(&self, fault: Fault) {
         self.plan().always(fault);
     }
 
     /// Removes all scripted faults, the faults of `always` and `always_on_page`, and all rates.
     /// `clear` does not change the log and the page numbers.
+    ///
+    /// ```
+    /// use dynalock_local::{Fault, Faults};
+    ///
+    /// let faults = Faults::seeded(7).rate(Fault::Throttle, 0.2);
+    /// faults.clear(); // no request meets a fault any more
+    /// ```
     pub fn clear(&self) {
         self.plan().clear();
     }
 
     /// Returns all requests that the client has sent so far, in the order of sending.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use dynalock_local::{Database, Fault, Faults};
+    ///
+    /// let faults = Faults::none();
+    /// let client = Database::in_memory()?.client_with(&faults);
+    ///
+    /// faults.script(0, Fault::Throttle);
+    /// client.list_tables().send().await?;
+    ///
+    /// let met: Vec<_> = faults.requests().into_iter().map(|request| request.fault).collect();
+    /// assert_eq!(met, [Some(Fault::Throttle), None]);
+    /// # Ok(()) }
+    /// ```
     pub fn requests(&self) -> Vec<Request> {
         self.plan().log().to_vec()
     }
 
     /// Returns the number of requests of `operation` that the client has sent so far.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let faults = dynalock_local::Faults::none();
+    /// let client = dynalock_local::Database::in_memory()?.client_with(&faults);
+    ///
+    /// client.list_tables().send().await?;
+    /// client.list_tables().send().await?;
+    /// assert_eq!(faults.count("ListTables"), 2);
+    /// # Ok(()) }
+    /// ```
     pub fn count(&self, operation: &str) -> usize {
         self.plan().count(operation)
     }
@@ -178,6 +284,17 @@ impl Faults {
     ///
     /// [`Fault::DeliverTwice`] delivers a request only once if the SDK cannot copy the request. The
     /// SDK can always copy a request to DynamoDB.
+    ///
+    /// ```
+    /// use dynalock_local::{Database, Fault, Faults};
+    ///
+    /// # fn example() -> Result<(), dynalock_local::Error> {
+    /// let faults = Faults::seeded(7).rate(Fault::LoseReply, 0.05);
+    /// let http_client = faults.wrap(Database::in_memory()?.connector());
+    ///
+    /// let config = aws_sdk_dynamodb::Config::builder().http_client(http_client);
+    /// # Ok(()) }
+    /// ```
     pub fn wrap(&self, connector: impl HttpClient + 'static) -> SharedHttpClient {
         SharedHttpClient::new(Faulty::new(SharedHttpClient::new(connector), self.clone()))
     }

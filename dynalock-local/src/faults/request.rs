@@ -21,13 +21,41 @@ impl Request {
         Self { operation: operation.to_owned(), fault, body: body.into() }
     }
 
-    /// Returns the body of the sent request.
+    /// Returns the body of the sent request, in bytes.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let faults = dynalock_local::Faults::none();
+    /// let client = dynalock_local::Database::in_memory()?.client_with(&faults);
+    ///
+    /// client.list_tables().limit(5).send().await?;
+    /// assert_eq!(faults.requests()[0].body(), br#"{"Limit":5}"#);
+    /// # Ok(()) }
+    /// ```
     pub fn body(&self) -> &[u8] {
         &self.body
     }
 
-    /// Returns the body of the request as JSON in DynamoDB's format, for example for
-    /// `request.json()["Key"]["sku"]["S"]`. Returns `Null` if the body is not JSON.
+    /// Returns the body of the request as JSON in DynamoDB's format. Returns `Null` if the body is
+    /// not JSON.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use aws_sdk_dynamodb::types::AttributeValue;
+    ///
+    /// let faults = dynalock_local::Faults::none();
+    /// let client = dynalock_local::Database::in_memory()?.client_with(&faults);
+    ///
+    /// let get = client.get_item().table_name("products").key("sku", AttributeValue::S("85123A".to_owned()));
+    /// get.send().await.expect_err("the table does not exist");
+    ///
+    /// let request = &faults.requests()[0];
+    /// assert_eq!(request.operation, "GetItem");
+    /// assert_eq!(request.json()["Key"]["sku"]["S"], "85123A");
+    /// # Ok(()) }
+    /// ```
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }

@@ -287,8 +287,8 @@ impl<T> Drop for Worker<T> {
 
 impl<T> Batch<T> {
     /// Marks each call as in flight, and then removes the calls whose callers have stopped waiting.
-    /// If `freeze` marked the calls after the removal, the write could contain the change of a
-    /// caller that stopped waiting before its call was marked.
+    /// The mark must come first: without the mark, a caller could stop waiting after the removal,
+    /// and the write of the batch would still contain the caller's change.
     fn freeze(&mut self, attempts: u32) {
         for call in &self.calls {
             call.freeze(attempts);

@@ -69,11 +69,11 @@ use crate::{
 /// [`Tx`], each run conflicts with the closure's own change, and the unit of work ends with
 /// [`Error::Exhausted`].
 /// The closure reads one item after another, so the closure may see states of items that never
-/// existed at the same moment. In this case, one of the items has changed since the closure read
-/// the item, so DynamoDB refuses the commit. Without [`snapshot`](UnitOfWork::snapshot), the caller
-/// may receive an error that the closure returned because of inconsistent reads. If a run of the
-/// closure uses several items, some of them from an earlier run, and returns an error, the closure
-/// runs again with new reads.
+/// existed at the same moment. If a run of the closure has seen states that never existed at the
+/// same moment, one of the items has changed since its read, so DynamoDB refuses the commit.
+/// Without [`snapshot`](UnitOfWork::snapshot), the caller may receive an error that the closure
+/// returned because of inconsistent reads. If a run of the closure uses several items, some of them
+/// from an earlier run, and returns an error, the closure runs again with new reads.
 ///
 /// A unit of work can read and write up to 100 items. For each item that the closure read or wrote,
 /// the commit of a unit of work consumes twice the write units of a plain write. If a unit of work
