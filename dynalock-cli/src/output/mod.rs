@@ -1,6 +1,7 @@
-//! The output of commands: text or JSON, with colours or without.
+//! The output of commands: text or JSON, with colours or without, and the progress of long commands.
 
 mod grid;
+mod progress;
 
 use std::{
     env,

@@ -1,11 +1,12 @@
-//! The command in a pseudo-terminal: `watch`, and the question of `locks break`.
+//! The command in a pseudo-terminal: `watch`, the progress of commands that wait, and the question of `locks break`.
 
 use std::process::Stdio;
 
 use dynalock::Wait;
 use serde_json::{Value, json};
 use tokio::{
-    io::{AsyncBufReadExt, BufReader},
+    io::{AsyncBufReadExt, BufReader, copy_bidirectional},
+    net::{TcpListener, TcpStream},
     process::Command,
 };
 
@@ -151,6 +152,34 @@ async fn watch_prints_a_line_of_json_for_each_update() {
     engine.server.shutdown().await.unwrap();
     while next().await["error"] == Value::Null {}
     child.kill().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_command_that_waits_shows_its_progress_on_a_terminal() {
+    let engine = Engine::start().await;
+    for (args, progress, result) in [
+        ("table create --locks locks", "creating table `locks` (<time>)", "table `locks` is ready"),
+        ("locks list locks", "reading the locks of table `locks` (<time>)", "no locks"),
+        ("doctor --color never", "checking the connection to DynamoDB (<time>)", "ok       endpoint"),
+    ] {
+        // Until the command shows its progress, no server takes the connection.
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let mut terminal = engine.in_terminal_with("AWS_ENDPOINT_URL", &url, args, SIZE);
+        terminal.until(progress).await;
+
+        let server = engine.server.local_addr();
+        let forward = tokio::spawn(async move {
+            while let Ok((mut client, _)) = listener.accept().await {
+                let mut server = TcpStream::connect(server).await.unwrap();
+                tokio::spawn(async move { copy_bidirectional(&mut client, &mut server).await });
+            }
+        });
+        terminal.end().await;
+        let screen = terminal.screen();
+        assert!(screen.contains(result) && !screen.contains(progress), "{screen}");
+        forward.abort();
+    }
 }
 
 #[tokio::test]

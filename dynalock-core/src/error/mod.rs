@@ -45,6 +45,25 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// content of an item. The text of an error shows the key of an item only if the type of the item
 /// has `#[dynalock(show_key)]`. If DynamoDB sent a message, the text of the error contains the
 /// message unchanged.
+///
+/// # Examples
+///
+/// ```
+/// # use dynalock_core as dynalock;
+/// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+/// # use shop::Product;
+/// # async fn example(products: &dynalock::Repository<Product>, edited: dynalock::Stored<Product>) {
+/// use dynalock::Error;
+///
+/// match products.update(edited).await {
+///     Ok(product) => println!("saved as version {}", product.version()),
+///     Err(Error::Conflict(_)) => println!("another user was faster: show the new values"),
+///     Err(Error::Indeterminate { .. }) => println!("read the product, to see whether it was saved"),
+///     Err(error) if error.is_retryable() => println!("try again later: {error}"),
+///     Err(error) => println!("not saved: {error}"),
+/// }
+/// # }
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

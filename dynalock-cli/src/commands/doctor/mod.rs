@@ -25,7 +25,8 @@ use crate::{
 };
 
 pub(crate) async fn run(args: &DoctorArgs, target: &Target, output: Output) -> Result<(), Failure> {
-    let checks = check_all(args, &connection::configuration(target).await).await;
+    let checks = async { check_all(args, &connection::configuration(target).await).await };
+    let checks = output.during("checking the connection to DynamoDB".to_owned(), checks).await;
     match output.is_json {
         true => print_json(&json!({ "checks": checks.iter().map(Check::to_json).collect::<Vec<_>>() }))?,
         false => print(&check::text(&checks, output))?,

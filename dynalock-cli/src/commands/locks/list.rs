@@ -11,7 +11,8 @@ use crate::{
 
 pub(crate) async fn run(args: &ListArgs, client: &Client, output: Output) -> Result<(), Failure> {
     let table = Locks::new(client, args.table.as_str());
-    let locks = read_all(&table, args).await?;
+    let reading = format!("reading the locks of table `{}`", shown(&args.table));
+    let locks = output.during(reading, read_all(&table, args)).await?;
     if locks.is_empty() {
         check_key(&table, &args.table).await?;
     }
