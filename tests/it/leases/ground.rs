@@ -70,15 +70,15 @@ pub(super) struct Ground<T> {
     ended_by_guards: BTreeMap<u64, String>,
     /// The number of creates that were sent.
     begun: u64,
-    /// The number of deletes that were sent.
-    ended: u64,
+    /// The number of deletes that were sent with the marks of the deleted incarnation.
+    graves: u64,
     pub(super) tally: Tally,
 }
 
 impl<T> Default for Ground<T> {
     fn default() -> Self {
         let (grants, told, ended_by_guards, tally) = <_>::default();
-        Self { believers: Vec::new(), grants, told, ended_by_guards, begun: 0, ended: 0, tally }
+        Self { believers: Vec::new(), grants, told, ended_by_guards, begun: 0, graves: 0, tally }
     }
 }
 
@@ -137,11 +137,10 @@ impl<T: Counted> Ground<T> {
         item
     }
 
-    /// Returns the number of the incarnation that a delete ends. Incarnations end in the order of
-    /// their numbers, because each incarnation begins after the end of the previous incarnation.
-    pub(super) fn end_of_life(&mut self) -> u64 {
-        self.ended += 1;
-        self.ended - 1
+    /// Returns a new number for the item that stores the marks of a deleted incarnation.
+    pub(super) fn number_of_grave(&mut self) -> u64 {
+        self.graves += 1;
+        self.graves - 1
     }
 
     /// Records that a guard deletes the item with these marks. The delete of a later guard shows
@@ -150,17 +149,16 @@ impl<T: Counted> Ground<T> {
         self.ended_by_guards.insert(life_of(&marks), marks);
     }
 
-    /// Adds the incarnations that only the delete of a guard can have ended, and sorts all
-    /// incarnations.
+    /// Adds the incarnations that only the delete of a guard can have ended.
     pub(super) fn with_lives_ended_by_guards(&mut self, lives: Vec<String>) -> Vec<String> {
         let mut all = std::mem::take(&mut self.ended_by_guards);
         all.extend(lives.into_iter().map(|marks| (life_of(&marks), marks)));
         all.into_values().collect()
     }
 
-    /// Returns the number of deletes that were sent.
-    pub(super) fn ended(&self) -> u64 {
-        self.ended
+    /// Returns the number of deletes that were sent with the marks of the deleted incarnation.
+    pub(super) fn graves(&self) -> u64 {
+        self.graves
     }
 
     pub(super) fn wrote(&mut self, mark: String, result: &Result<(), Error>) -> Told {

@@ -1,6 +1,7 @@
 //! Leases on items, with paused time: only the holder writes.
 
 mod any;
+mod births;
 mod commits;
 mod deletes;
 mod fence;

@@ -8,7 +8,10 @@ use dynalock::{Error, LeaseGuard, Repository, Transaction, private::ClockAhead a
 use fastrand::Rng;
 use tokio::task::JoinSet;
 
-use super::ground::{Grant, Ground, Told, life_of};
+use super::{
+    births::Births,
+    ground::{Grant, Ground, Told, life_of},
+};
 use crate::{
     storms::{Deviation, Tally, Weather, ahead, deviations, seeds, survives},
     support::{Archive, Crate, Kept, SKEW, Shop, TTL, layer::Layer, millis, secs, travel},
@@ -155,8 +158,8 @@ impl<T: Counted> Process<T> {
     async fn delete(&self, lease: LeaseGuard<T>) {
         let Ok(Some(mut stored)) = self.items.get("a").await else { return };
         let marks = stored.label().clone();
-        let life = self.ground.lock().unwrap().end_of_life();
-        let mut grave = T::new(&grave(life), 0);
+        let number = self.ground.lock().unwrap().number_of_grave();
+        let mut grave = T::new(&grave(number), 0);
         *grave.label() = marks;
         let mut tx = Transaction::new(&self.client);
         tx.guard(&lease);
@@ -193,9 +196,9 @@ impl<T: Counted> Process<T> {
     }
 }
 
-/// Returns the key of the item with the marks of a deleted incarnation.
-fn grave(life: u64) -> String {
-    format!("grave-{life}")
+/// Returns the key of an item that stores the marks of a deleted incarnation.
+fn grave(number: u64) -> String {
+    format!("grave-{number}")
 }
 
 /// Runs one storm.
@@ -206,9 +209,10 @@ async fn storm<T: Counted>(seed: u64, weather: Weather, deviation: Deviation, li
     let ground = Arc::new(Mutex::new(ground));
     let mut rng = Rng::with_seed(seed);
     let mut tasks = JoinSet::new();
+    let births = Births::default();
     for process in 0..HOLDERS + WRITERS {
         let faults = weather.faults(seed * 16 + process);
-        let http = deviation.wrap(faults.wrap(shop.plain.config().http_client().unwrap()));
+        let http = deviation.wrap(faults.wrap(births.wrap(shop.plain.config().http_client().unwrap())));
         let client = Client::from_conf(shop.plain.config().to_builder().http_client(http).build());
         let ahead = ahead(process, weather, &mut rng);
         let items =
@@ -238,10 +242,10 @@ async fn storm<T: Counted>(seed: u64, weather: Weather, deviation: Deviation, li
     let marks = stored.label().clone().unwrap_or_default();
     // The number of the incarnation is also a mark.
     assert_eq!([version, marks.split_whitespace().count() as u64], [u64::from(count) + 1; 2], "seed {seed}");
-    let ended = ground.lock().unwrap().ended();
+    let graves = ground.lock().unwrap().graves();
     let mut lives = Vec::new();
-    for life in 0..ended {
-        if let Some(mut grave) = others.get(&*grave(life)).await.unwrap() {
+    for number in 0..graves {
+        if let Some(mut grave) = others.get(&*grave(number)).await.unwrap() {
             lives.push(grave.label().clone().unwrap_or_default());
         }
     }
@@ -250,6 +254,7 @@ async fn storm<T: Counted>(seed: u64, weather: Weather, deviation: Deviation, li
     let mut lives = ground.with_lives_ended_by_guards(lives);
     ground.tally.lives += lives.len() as u64 - 1;
     if T::IS_SEPARATE {
+        births.sort(&mut lives);
         lives = vec![lives.concat()];
     }
     ground.settle(&lives);
