@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Makes the fixtures of the programs that run here, against the DynamoDB in DYNALOCK_ENDPOINT.
 
-    make.py PROGRAM VERSION OUTPUT COMMAND..
+    make.py PROGRAM VERSION OUTPUT KEY COMMAND..
 
-Runs COMMAND with the word `write`, reads the table, and runs COMMAND with the word `change`. Each run gets in ENDPOINT the URL of a
+KEY has the names and types of the partition key and of the sort key: `customer:S,number:N`. Runs COMMAND with the word `write`, reads the table, and runs COMMAND with the word `change`. Each run gets in ENDPOINT the URL of a
 proxy, which passes requests on and records them. The fixture has the items after `write`, and the writes of `change` in their order.
 """
 
@@ -61,7 +61,7 @@ class Proxy(http.server.BaseHTTPRequestHandler):
 
 
 def main():
-    program, version, output, *command = sys.argv[1:]
+    program, version, output, key, *command = sys.argv[1:]
     proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
     threading.Thread(target=proxy.serve_forever, daemon=True).start()
     environment = os.environ | {
@@ -73,7 +73,7 @@ def main():
         "AWS_EC2_METADATA_DISABLED": "true",
         "PYTHONHASHSEED": "0",
     }
-    keys = {"customer": ("S", "HASH"), "number": ("N", "RANGE")}
+    keys = [attribute.split(":") for attribute in key.split(",")]
     try:
         call("DeleteTable", {"TableName": TABLE})
     except AssertionError:
@@ -83,8 +83,10 @@ def main():
         {
             "TableName": TABLE,
             "BillingMode": "PAY_PER_REQUEST",
-            "AttributeDefinitions": [{"AttributeName": name, "AttributeType": kind} for name, (kind, _) in keys.items()],
-            "KeySchema": [{"AttributeName": name, "KeyType": role} for name, (_, role) in keys.items()],
+            "AttributeDefinitions": [{"AttributeName": name, "AttributeType": kind} for name, kind in keys],
+            "KeySchema": [
+                {"AttributeName": name, "KeyType": role} for (name, _), role in zip(keys, ["HASH", "RANGE"])
+            ],
         },
     )
     subprocess.run([*command, "write"], env=environment, check=True)
