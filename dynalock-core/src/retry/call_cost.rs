@@ -127,7 +127,7 @@ impl CallCostState {
     fn charge(&mut self, purpose: Purpose, cause: Cause, consumed: Consumed) {
         for share in consumed.shares {
             self.cost.charge(cause, share.capacity);
-            telemetry::consumed(share.capacity);
+            telemetry::charge(cause, share.capacity);
             let is_of = |meter: &&mut TableMeter| meter.table.as_ref().is_none_or(|table| **table == *share.table);
             let Some(meter) = self.meters.iter_mut().find(is_of) else { continue };
             meter.by.meter.charge(Charge { cause, key: share.key, capacity: share.capacity });

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     clock::{self, Instant},
-    cost::Capacity,
+    cost::{Capacity, Cause, Cost},
     error::{Error, Result},
 };
 
@@ -41,7 +41,7 @@ pub(super) struct Call {
     conflicts: AtomicU32,
     retries: AtomicU32,
     /// `None` if the library does not count the capacity of the call.
-    consumed: Mutex<Option<Capacity>>,
+    cost: Mutex<Option<Cost>>,
     has_ended: AtomicBool,
 }
 
@@ -103,6 +103,7 @@ macro_rules! call_span {
             dynalock.retries = Empty,
             dynalock.read_units = Empty,
             dynalock.write_units = Empty,
+            dynalock.cost = Empty,
         )
     };
 }
@@ -216,9 +217,9 @@ pub(crate) fn set_batch(items: usize) {
     }
 }
 
-pub(crate) fn consumed(capacity: Capacity) {
+pub(crate) fn charge(cause: Cause, capacity: Capacity) {
     if let Some(call) = current() {
-        *call.consumed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default() += capacity;
+        call.cost.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().charge(cause, capacity);
     }
 }
 
@@ -255,7 +256,7 @@ impl Call {
             requests: AtomicU32::new(0),
             conflicts: AtomicU32::new(0),
             retries: AtomicU32::new(0),
-            consumed: Mutex::new(None),
+            cost: Mutex::new(None),
             has_ended: AtomicBool::new(false),
         }
     }
@@ -295,9 +296,11 @@ impl Call {
         self.span.record("dynalock.requests", self.requests.load(Ordering::Relaxed));
         self.span.record("dynalock.conflicts", self.conflicts.load(Ordering::Relaxed));
         self.span.record("dynalock.retries", self.retries.load(Ordering::Relaxed));
-        if let Some(Capacity { read, write }) = *self.consumed.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(cost) = *self.cost.lock().unwrap_or_else(PoisonError::into_inner) {
+            let Capacity { read, write } = cost.total();
             self.span.record("dynalock.read_units", read.as_f64());
             self.span.record("dynalock.write_units", write.as_f64());
+            self.span.record("dynalock.cost", display(cost));
         }
         let (operation, table, outcome) = (self.operation, self.table(), error_type.unwrap_or(OK));
         count!(CALLS, "operation" => operation, "table" => Arc::clone(&table), "outcome" => outcome);

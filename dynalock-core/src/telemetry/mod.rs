@@ -11,8 +11,8 @@ mod metric;
 mod request;
 
 pub(crate) use call::{
-    BoxedCall, CallFailure, consumed, continued, current_span, detached, failure, follow, in_lease, observe,
-    observe_as, observe_closure, set_batch, set_table,
+    BoxedCall, CallFailure, charge, continued, current_span, detached, failure, follow, in_lease, observe, observe_as,
+    observe_closure, set_batch, set_table,
 };
 pub(crate) use event::{
     LostReply, background_failed, batch, conflict, heartbeat_failed, lease_lost, lease_span, lock_waited, lost_reply,

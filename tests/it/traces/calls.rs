@@ -69,13 +69,18 @@ async fn the_span_of_a_slow_call_shows_why_it_was_slow() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_span_of_a_metered_call_has_its_capacity() {
-    let (_, table) = Shop::with_items([Product::new("a", 1)]).await;
+async fn the_span_of_a_metered_call_has_its_capacity_and_the_causes() {
+    let (shop, table) = Shop::with_items([Product::new("a", 1)]).await;
+    shop.rival.before_through(&table.others, "UpdateItem", 0, |others| async move {
+        others.touch(others.get("a").await.unwrap().unwrap()).await.unwrap();
+    });
     let items = table.items.clone().metered();
     let recorded = Recorded::start();
     items.update_with("a", |product| product.stock += 1).await.unwrap();
     let call = recorded.one("update_with");
-    assert_eq!((call.get("dynalock.read_units"), call.get("dynalock.write_units")), ("1.0", "1.0"));
+    assert_eq!((call.get("dynalock.read_units"), call.get("dynalock.write_units")), ("1.0", "2.0"));
+    assert_eq!(call.get("dynalock.cost"), "1 read and 2 write units, of which 1 for conflicts");
+    assert_eq!(recorded.one("touch").get("dynalock.cost"), "", "the repository of the rival is not metered");
 }
 
 #[tokio::test(start_paused = true)]
