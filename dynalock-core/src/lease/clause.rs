@@ -253,8 +253,8 @@ pub(super) fn queue_is_empty(lock: &LockModel, to: &mut Placeholders) -> String 
 }
 
 /// Returns the condition that `owner` is not the last owner that released the lock. With this
-/// condition, DynamoDB refuses a delayed acquire request or enter request of the last released
-/// owner.
+/// condition, DynamoDB refuses a delayed request by which the last released owner acquires the
+/// lock or enters the queue.
 pub(super) fn not_released(lock: &LockModel, owner: ValuePlaceholder, to: &mut Placeholders) -> String {
     format!("{} <> {owner}", to.name(lock.released))
 }

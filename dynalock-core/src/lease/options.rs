@@ -156,8 +156,8 @@ impl LeaseOptions {
         clock::epoch_millis().saturating_add_signed(self.skew_millis)
     }
 
-    /// Returns the time, in epoch milliseconds, before which a lease must have ended for a
-    /// takeover. Returns `None` under [`Expiry::Observed`], which compares no clocks.
+    /// Returns a time in epoch milliseconds. Another caller can take over a lease that ended before
+    /// this time. Returns `None` under [`Expiry::Observed`], which compares no clocks.
     pub(crate) fn expired_before(&self) -> Option<u64> {
         match self.expiry {
             Expiry::Clock { max_skew } => Some(self.now().saturating_sub(clock::millis(max_skew))),
