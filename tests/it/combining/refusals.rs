@@ -3,7 +3,8 @@
 
 use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector};
-use dynalock::{Error, Repository, local::Fault};
+use dynalock::{Error, Repository, Versioned, local::Fault};
+use serde::{Deserialize, Serialize};
 
 use super::{ROUND_TRIP, add, far_away, stock};
 use crate::support::{
@@ -129,6 +130,40 @@ async fn a_call_that_makes_the_item_too_large_fails_alone() {
         }
     }
     assert_eq!(stock(&table).await, 6);
+}
+
+/// A product in a table with an index that the struct `Product` does not declare.
+#[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "products", index(name = "by_note", partition_key = "note"))]
+struct Indexed {
+    #[dynalock(partition_key)]
+    sku: String,
+    note: String,
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_with_content_that_dynamodb_refuses_fails_alone() {
+    let (shop, table) = Shop::with_table::<Indexed>().await;
+    let items = shop.named::<Product>(table.name());
+    items.create(Product { note: Some("new".to_owned()), ..Product::new("a", 0) }).await.unwrap();
+    let products = items.combining();
+    let calls = (0..7).map(|nth| {
+        products.update_with("a", move |product| {
+            product.stock += 1;
+            if nth == 3 {
+                // DynamoDB takes no empty text for the key of an index.
+                product.note = Some(String::new());
+            }
+        })
+    });
+    for (nth, result) in together(calls).await.into_iter().enumerate() {
+        match result {
+            Ok(_) => assert_ne!(nth, 3),
+            Err(Error::Rejected(refusal)) => assert_eq!((nth, refusal.code()), (3, "ValidationException")),
+            Err(other) => panic!("{nth}: {other:?}"),
+        }
+    }
+    assert_eq!(items.get("a").await.unwrap().unwrap().stock, 6);
 }
 
 #[tokio::test(start_paused = true)]
