@@ -10,7 +10,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use dynalock::{Error, Lockable, Locks, Versioned, Wait, error::CodecReason};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Shop, commit, expect_error, item, n, s};
+use crate::support::{Product, Shop, commit, expect_error, item, n, s};
 
 const SECRET: &str = "5500005555555559";
 
@@ -106,12 +106,23 @@ async fn a_value_that_does_not_fit_is_named_with_its_attribute_and_the_reason() 
     ] {
         table.raw.put(item([("customer", s("alice")), ("number", n(1)), (attribute, value)])).await;
         let error = table.items.get(("alice", 1)).await.unwrap_err();
-        says(&error, &format!("attribute `{attribute}` of an item of table `{}`", table.name()), reason);
+        let place = format!(r#"attribute `{attribute}` of the item under `"alice", 1` of table `{}`"#, table.name());
+        says(&error, &place, reason);
         let error = expect_error!(Err::<(), _>(error), Error::Decode(error) => error);
         assert_eq!((error.path().as_deref(), error.attribute()), (Some(attribute), Some(attribute)));
+        assert_eq!(error.key(), Some(r#""alice", 1"#));
         let detail = (reason == REFUSED).then(|| format!("`{SECRET}` is no amount"));
         assert_eq!(error.detail().map(str::to_owned), detail);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_item_that_cannot_be_read_is_not_named_if_its_type_does_not_show_keys() {
+    let (_, table) = Shop::with_table::<Product>().await;
+    table.raw.put(item([("sku", s(SECRET)), ("stock", s("many"))])).await;
+    let error = expect_error!(table.items.get(SECRET).await, Error::Decode(error) => error);
+    assert_eq!((error.key(), error.attribute()), (None, Some("stock")));
+    assert!(!format!("{error} {error:?}").contains(SECRET), "{error:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,7 +9,7 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-use super::{Item, refused::refused_by_serde, type_of};
+use super::{Item, key_of, refused::refused_by_serde, type_of};
 use crate::{
     error::{CodecError, Error, SerdeError, SerdeResult},
     model::Versioned,
@@ -22,8 +22,12 @@ pub(super) fn decode_value<T: Versioned>(table: &Arc<str>, mut item: Item, versi
     if T::MODEL.version_is_field {
         item.insert(T::MODEL.version.to_owned(), AttributeValue::N(version.to_string()));
     }
+    let key = T::MODEL.show_key.then(|| key_of(T::MODEL, &item)).flatten();
     let attributes = Attributes { entries: item.into_iter(), value: None };
-    T::deserialize(attributes).map_err(|error| Error::Decode(CodecError::new(Arc::clone(table), error)))
+    T::deserialize(attributes).map_err(|error| {
+        let error = CodecError::new(Arc::clone(table), error);
+        Error::Decode(error.of_item(key.and_then(|key| T::MODEL.shown_key(&key))))
+    })
 }
 
 /// A serde deserializer for the attributes of an item. Each error names the attribute that caused

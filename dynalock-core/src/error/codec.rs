@@ -2,13 +2,15 @@ use std::{error::Error as StdError, fmt, sync::Arc};
 
 /// The error for a value that serde could not read from an item, or could not write into an item.
 ///
-/// The `Display` text of a `CodecError` names the table and the path of the field.
-/// [`CodecError::reason`] describes the problem. The `source()` of a `CodecError` is the
+/// The `Display` text of a `CodecError` names the table and the path of the field, and the key of a
+/// stored item if the struct has `#[dynalock(show_key)]`. [`CodecError::reason`] describes the
+/// problem. The `source()` of a `CodecError` is the
 /// [`CodecReason`]. Neither the `Display` text of a `CodecError` nor the [`CodecReason`] shows a
 /// value of the item.
 #[derive(Clone)]
 pub struct CodecError {
     table: Arc<str>,
+    key: Option<Arc<str>>,
     error: SerdeError,
 }
 
@@ -97,7 +99,12 @@ enum PathPart {
 
 impl CodecError {
     pub(crate) fn new(table: Arc<str>, error: SerdeError) -> Self {
-        Self { table, error }
+        Self { table, key: None, error }
+    }
+
+    /// `key` must be `None` if errors must not show the key of the item.
+    pub(crate) fn of_item(self, key: Option<Arc<str>>) -> Self {
+        Self { key, ..self }
     }
 
     /// Returns the name of the item's table.
@@ -112,6 +119,23 @@ impl CodecError {
     /// ```
     pub fn table(&self) -> &str {
         &self.table
+    }
+
+    /// Returns the key of the stored item that serde could not read. Returns `None` if the struct
+    /// has no `#[dynalock(show_key)]`, or if serde could not write a value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(error: &dynalock::error::CodecError) {
+    /// if let Some(key) = error.key() {
+    ///     println!("mend the item under {key}");
+    /// }
+    /// # }
+    /// ```
+    pub fn key(&self) -> Option<&str> {
+        self.key.as_deref()
     }
 
     /// Returns the name of the attribute that caused the error, or `None` if the attribute is not
@@ -199,14 +223,17 @@ impl StdError for CodecError {
 
 impl fmt::Display for CodecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.path() {
-            Some(path) => write!(f, "attribute `{path}` of an item of table `{}`", self.table()),
+        if let Some(path) = self.path() {
+            write!(f, "attribute `{path}` of ")?;
+        }
+        match self.key() {
+            Some(key) => write!(f, "the item under `{key}` of table `{}`", self.table()),
             None => write!(f, "an item of table `{}`", self.table()),
         }
     }
 }
 
-debug_fields!(CodecError, self => { table: self.table, path: self.path(), reason: self.reason() });
+debug_fields!(CodecError, self => { table: self.table, key: self.key, path: self.path(), reason: self.reason() });
 
 impl SerdeError {
     pub(crate) fn new(reason: CodecReason) -> Self {
