@@ -114,7 +114,7 @@ pub const fn index<T, P, K>(model: &'static Model, place: usize) -> Index<T, P, 
 
 /// Checks at compile time that the last key attribute of a type with `#[lockable(separate)]` is not
 /// a number. Generated code calls `takes_suffix` in a constant expression. The key of a separate
-/// lease row needs the suffix `#lock`, which a number cannot have.
+/// lease row ends in `#lock`, so the last key attribute must not be a number.
 ///
 /// # Panics
 ///

@@ -18,9 +18,9 @@
 //! | a write that DynamoDB refused because of a condition or a running transaction; after the refusal, the reads of the call until DynamoDB applies a write of the call | conflicts |
 //! | a request that matches no other row of the table of causes | useful |
 //!
-//! If a request receives no answer, the library sends the request again. The cost of each
-//! repetition after a request without an answer counts as a retry, and the cost of the first
-//! attempt counts as useful. A throttled request consumes no capacity, so the cost of the repeated
+//! If a request receives no answer, the library sends the request again. The cost of the first
+//! attempt has the cause "useful". The cost of each later attempt has the cause "retries". A
+//! throttled request consumes no capacity, so the cost of the repeated
 //! request counts as useful.
 //!
 //! The cause "conflicts" contains the cost of each refused write, for example a write whose `.when`

@@ -177,7 +177,8 @@ impl<T> PatchContent<T> {
         self.changes.iter().enumerate().filter(|(_, change)| is_null(change)).map(|(index, _)| index).collect()
     }
 
-    /// `nulls` contains the indexes of the changes that must replace a stored null.
+    /// `nulls` contains the indexes of the changes whose attribute is stored as a null. The patch
+    /// changes these attributes as if they were missing.
     pub(crate) fn render(&self, nulls: &[usize], table: &Arc<str>, to: &mut Placeholders) -> Result<PatchTexts, Error> {
         let mut texts = PatchTexts::default();
         for (index, change) in self.changes.iter().enumerate() {

@@ -205,8 +205,9 @@ impl Grant {
         lease.beat
     }
 
-    /// Records what the row `met` of a refused request shows: the loss of the lock, or a stored
-    /// heartbeat number that the holder's next heartbeat must exceed.
+    /// `met` is the row that DynamoDB returned with a refused request. If the row shows that the
+    /// lock is lost, `learn` records the loss. Otherwise, `learn` records the heartbeat number of
+    /// the row, because the next heartbeat needs a higher number.
     pub(crate) fn learn(&self, met: Option<&Item>) {
         match self.lease_error(met) {
             Some(Error::Lost(lost)) => drop(self.lose(lost)),

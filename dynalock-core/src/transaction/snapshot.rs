@@ -196,7 +196,7 @@ fn request(item_refs: &[&ItemRef]) -> Result<operation::TransactGet> {
     Ok(operation::TransactGet { item_refs: keys.collect::<Result<_>>()? })
 }
 
-/// Reads several items at the same moment. The caller must not name an item twice in `item_refs`.
+/// Reads several items in one consistent snapshot, by a `TransactGetItems`. The caller must not name an item twice in `item_refs`.
 pub(super) async fn fetch(attempts: &mut Attempts, item_refs: &[&ItemRef]) -> Result<Vec<Option<Item>>> {
     let snapshot = request(item_refs)?;
     match attempts.snapshot(&snapshot).await {

@@ -112,7 +112,7 @@ impl Writer<'_> {
         result
     }
 
-    /// Returns the outcome of the attempts whose replies were lost, for telemetry.
+    /// Returns, for telemetry, what later replies show about the attempts whose replies were lost.
     fn found_out(&self, result: &Result<WriteResult<Applied>, Error>) -> LostReply {
         // DynamoDB can apply two attempts of a delete without a condition, so the success of the
         // last attempt proves nothing about earlier attempts.
