@@ -53,7 +53,13 @@ pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<S
     let revision = revision(model, table, item.get(model.version), item.get(WRITES).cloned())?;
     // Without a version or without write ids, only the whole item identifies its state.
     let image = (!revision.is_tracked()).then(|| Box::new(image(model, item)));
-    Ok(State { revision, image })
+    Ok(State { revision, image, expired_at: None })
+}
+
+/// Returns the [`State`] of an expired item.
+pub(crate) fn expired_state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<State, Error> {
+    let expired_at = model.times.expires.and_then(|expires| item.get(expires.name).cloned());
+    Ok(State { expired_at, ..state_of(model, table, item)? })
 }
 
 /// Returns the [`State`] of an item: its version and write ids, and a copy of the item if one of
@@ -63,7 +69,7 @@ fn take_state(model: &Model, table: &Arc<str>, item: &mut Item) -> Result<State,
     // The copy `image` must contain the attribute `_writes`.
     let image = (!is_tracked(model, item)).then(|| Box::new(image(model, item)));
     let writes = item.remove(WRITES);
-    Ok(State { revision: revision(model, table, item.get(model.version), writes)?, image })
+    Ok(State { revision: revision(model, table, item.get(model.version), writes)?, image, expired_at: None })
 }
 
 fn revision(

@@ -19,7 +19,7 @@ pub(crate) use encode::{Changes, encode_attribute};
 pub use etag::Etag;
 pub(crate) use etag::digest_item;
 pub(crate) use expiry::{ExpiredItems, ExpiredTimes, expiry_time};
-pub(crate) use load::{changed, decode, decode_stored, state_of};
+pub(crate) use load::{changed, decode, decode_stored, expired_state_of, state_of};
 pub use stored::Stored;
 pub(crate) use stored::{Basis, State, UserAttributes};
 use strip::is_tracked;
@@ -107,7 +107,9 @@ pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>
     match (one, other) {
         (None, None) => true,
         (Some(one), Some(other)) if is_tracked(model, one) && is_tracked(model, other) => {
-            [model.version, WRITES].iter().all(|name| one.get(*name) == other.get(*name))
+            // A program without versions may have changed the time to live.
+            let mut names = [model.version, WRITES].into_iter().chain(model.times.expires.map(|expires| expires.name));
+            names.all(|name| one.get(name) == other.get(name))
         }
         (Some(one), Some(other)) => etag::digest_item(one) == etag::digest_item(other),
         (None, Some(_)) | (Some(_), None) => false,

@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Serialize, Serializer};
 
 use super::{
@@ -72,6 +73,9 @@ pub(crate) struct State {
     pub(crate) revision: Revision,
     /// A copy of the whole item, if the item has no version or no write ids.
     pub(crate) image: Option<Box<Item>>,
+    /// The time to live of an expired item. The condition compares the time to live, because a
+    /// program without versions can renew it and leave the version unchanged.
+    pub(crate) expired_at: Option<AttributeValue>,
 }
 
 impl<T> Stored<T> {
@@ -234,7 +238,7 @@ impl Basis {
     }
 
     pub(crate) fn written(revision: Revision, content: UserAttributes, times: KeptTimes) -> Self {
-        Self::read(State { revision, image: None }, content, times)
+        Self::read(State { revision, image: None, expired_at: None }, content, times)
     }
 
     /// Makes the [`Basis`] of a write that replaces the whole item.

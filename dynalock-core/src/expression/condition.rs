@@ -31,7 +31,7 @@ pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> Str
 
 /// Returns the condition that the stored item has not changed since the read or write that returned
 /// the `State`. The condition compares the version of the item and its incarnation (the random id
-/// that each create stores).
+/// that each create stores). For an expired item, the condition also compares the time to live.
 ///
 /// For an item without a version or without the attribute `_writes`, the condition compares all
 /// attributes of `image` (an earlier copy of the item) with the stored item. An attribute whose
@@ -39,7 +39,7 @@ pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> Str
 /// stored item.
 pub(crate) fn unchanged<'a>(
     model: &'a Model,
-    State { revision, image }: &'a State,
+    State { revision, image, expired_at }: &'a State,
     written: impl IntoIterator<Item = &'a str>,
     to: &mut Placeholders,
 ) -> String {
@@ -68,8 +68,10 @@ pub(crate) fn unchanged<'a>(
         }
         (_, None) => terms.push(format_args!("attribute_not_exists({})", to.name(WRITES))),
     }
-    if let Some(image) = image {
-        same_content(model, image, written, &mut terms, to);
+    match (image, expired_at.as_ref().zip(model.times.expires)) {
+        (Some(image), _) => same_content(model, image, written, &mut terms, to),
+        (None, Some((time, expires))) => terms.equal(to.name(expires.name), to.value(time.clone())),
+        (None, None) => {}
     }
     terms.finish()
 }

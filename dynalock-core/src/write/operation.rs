@@ -3,7 +3,7 @@ use super::{
     intent::{Adapted, OwnedIntent},
 };
 use crate::{
-    codec::{Item, State, state_of},
+    codec::{Item, State, expired_state_of},
     error::{Error, Spent},
     lease::{clause::HolderProof, policy::CompanionWrite},
     model::ItemRef,
@@ -31,7 +31,7 @@ impl Operation {
         match (&mut self.kind, stored) {
             (OperationKind::Write(intent), _) => intent.adapt(stored),
             (OperationKind::Check(Requirement::Absent { expired }), Some(item)) if expiry.is_over(model, item) => {
-                let state = Some(state_of(model, table, item)?);
+                let state = Some(expired_state_of(model, table, item)?);
                 let adapted = Adapted::if_changed(*expired != state);
                 *expired = state;
                 Ok(adapted)

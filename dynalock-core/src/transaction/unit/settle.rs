@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     clock::{self, Instant},
-    codec::{Item, same_state, size, state_of},
+    codec::{Item, State, expired_state_of, same_state, size, state_of},
     error::{ActionReason, CancellationClass, Cancelled, Error, OperationReason, TransactionId},
     lease::policy::CompanionWrite,
     model::ItemRef,
@@ -242,7 +242,7 @@ enum CommitResult {
 fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Error> {
     for KnownItem { item_ref, item, .. } in known.reads() {
         let mut writes = operations.iter().filter(|operation| operation.item_ref.is(&item_ref.table, &item_ref.key));
-        let read = item.as_ref().map(|item| state_of(item_ref.model, &item_ref.table, item)).transpose()?;
+        let read = item.as_ref().map(|item| state_read(item_ref, item)).transpose()?;
         let covered = match &read {
             None => writes.filter_map(Operation::expected).any(|expected| matches!(expected, Expected::Absent)),
             read => writes.any(|operation| operation.expected().is_some() && operation.rests_on() == read.as_ref()),
@@ -255,6 +255,11 @@ fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Erro
         }
     }
     Ok(())
+}
+
+fn state_read(item_ref: &ItemRef, item: &Item) -> Result<State, Error> {
+    let ItemRef { model, table, expiry, .. } = item_ref;
+    if expiry.is_over(model, item) { expired_state_of(model, table, item) } else { state_of(model, table, item) }
 }
 
 /// Returns `ReadAgain` if the transaction changes an item on the condition that the item has not

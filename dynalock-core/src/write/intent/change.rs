@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::{Adapted, Intent, OperationOutput, OwnedIntent, Target};
 use crate::{
     codec::{
-        Basis, Changes, Etag, Item, State, Stored, UserAttributes, decode, encode, is_same_key_value, state_of,
+        Basis, Changes, Etag, Item, State, Stored, UserAttributes, decode, encode, expired_state_of, is_same_key_value,
         times_of_create, updated_at,
     },
     error::Error,
@@ -70,7 +70,7 @@ impl ItemChange {
     /// Makes the change that creates an item over an expired item. The library does not decode the
     /// expired item, because the create must succeed even if decoding fails.
     pub(crate) fn recreate(model: &Model, table: &Arc<str>, expired: Item) -> Result<Self, Error> {
-        let state = state_of(model, table, &expired)?;
+        let state = expired_state_of(model, table, &expired)?;
         Ok(Self::Recreate(Basis::of_other_content(model, state), expired))
     }
 

@@ -15,6 +15,8 @@ cases![
     an_item_of_another_program_that_expired_is_replaced,
     an_expired_item_that_does_not_fit_is_replaced,
     an_expired_item_that_was_revived_is_not_replaced,
+    an_expired_item_that_a_program_without_versions_revived_is_not_replaced,
+    an_expired_item_that_such_a_program_keeps_expired_is_replaced,
     an_expired_item_that_is_deleted_meanwhile_is_created,
     an_expired_item_that_was_replaced_by_another_create_stays,
     a_second_expired_item_is_met,
@@ -122,6 +124,30 @@ async fn an_expired_item_that_was_revived_is_not_replaced(shop: &Shop) {
     let result = interleaved(shop, &table, |others| async move { revive(others).await }).await;
     let met = expect_error!(result, Error::AlreadyExists(met) => met);
     assert_eq!(met.found(), Some(2));
+}
+
+/// The update of the other program changes neither the version nor the incarnation.
+async fn an_expired_item_that_a_program_without_versions_revived_is_not_replaced(shop: &Shop) {
+    let table = sessions(shop).await;
+    let revive = |nth| {
+        let raw = table.raw.clone();
+        shop.rival.before("PutItem", nth, async move || raw.set("over", "until", n(now() + 60)).await);
+    };
+    revive(1);
+    expect_error!(table.items.create(Session::alive("over")).await, Error::AlreadyExists(_));
+    table.raw.set("over", "until", n(now() - 100)).await;
+    revive(0);
+    let upsert = table.items.upsert_with("over", || Session::alive("over"), |it| it.user.push('x'));
+    let upserted = upsert.await.unwrap();
+    assert_eq!((upserted.version(), upserted.user.as_str()), (2, "annx"));
+}
+
+async fn an_expired_item_that_such_a_program_keeps_expired_is_replaced(shop: &Shop) {
+    let table = sessions(shop).await;
+    let raw = table.raw.clone();
+    shop.rival.before("PutItem", 1, async move || raw.set("over", "until", n(now() - 50)).await);
+    assert_eq!(table.items.create(Session::alive("over")).await.unwrap().version(), 1);
+    assert_eq!(table.items.get("over").await.unwrap().unwrap().version(), 1);
 }
 
 async fn an_expired_item_that_is_deleted_meanwhile_is_created(shop: &Shop) {

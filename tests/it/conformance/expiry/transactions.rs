@@ -6,19 +6,21 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use dynalock::{Error, Transaction, error::CancellationClass};
 
 use super::{Session, now, sessions};
-use crate::support::{Product, Shop, Table, changed, commit, expect_error};
+use crate::support::{Product, Shop, Table, changed, commit, expect_error, n};
 
 cases![
     a_snapshot_shows_no_expired_item,
     a_transaction_creates_over_an_expired_item,
     a_check_of_absence_passes_on_an_expired_item,
     a_check_of_absence_fails_if_the_expired_item_is_revived,
+    a_check_of_absence_fails_if_a_program_without_versions_revives_the_item,
     a_check_of_existence_fails_on_an_expired_item,
     a_transaction_under_a_token_is_refused_by_an_expired_item,
     a_unit_of_work_sees_no_expired_item_and_creates_over_it,
     a_unit_of_work_that_did_not_read_creates_over_an_expired_item,
     a_unit_of_work_runs_again_if_the_expired_item_was_revived,
     a_decision_on_absence_holds_only_while_the_expired_item_is_unchanged,
+    a_decision_on_absence_ends_if_a_program_without_versions_revives_the_item,
 ];
 
 async fn a_snapshot_shows_no_expired_item(shop: &Shop) {
@@ -61,10 +63,18 @@ async fn a_check_of_absence_passes_on_an_expired_item(shop: &Shop) {
 }
 
 async fn a_check_of_absence_fails_if_the_expired_item_is_revived(shop: &Shop) {
+    a_check_of_absence_fails(shop, Program::WithVersions).await;
+}
+
+async fn a_check_of_absence_fails_if_a_program_without_versions_revives_the_item(shop: &Shop) {
+    a_check_of_absence_fails(shop, Program::WithoutVersions).await;
+}
+
+async fn a_check_of_absence_fails(shop: &Shop, by: Program) {
     let (table, products) = (sessions(shop).await, shop.table::<Product>().await);
     // The first refusal returns the expired item. Another caller revives the item before the
     // transaction is sent again.
-    revive(shop, &table, "TransactWriteItems", 1);
+    revive(shop, &table, by, "TransactWriteItems", 1);
     let mut tx = Transaction::new(&shop.client);
     tx.check_absent(&table.items, "over");
     tx.create(&products.items, Product::new("a", 1));
@@ -119,10 +129,21 @@ async fn a_unit_of_work_that_did_not_read_creates_over_an_expired_item(shop: &Sh
     assert_eq!(items.get("over").await.unwrap().unwrap().version(), 1);
 }
 
+/// The program that revives an expired item.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Program {
+    WithVersions,
+    /// The program updates the time to live, but not the version.
+    WithoutVersions,
+}
+
 /// Revives the expired session right before the `nth` request of an operation.
-fn revive(shop: &Shop, table: &Table<Session>, operation: &str, nth: usize) {
-    let others = table.others.clone();
+fn revive(shop: &Shop, table: &Table<Session>, by: Program, operation: &str, nth: usize) {
+    let (others, raw) = (table.others.clone(), table.raw.clone());
     shop.rival.before(operation, nth, async move || {
+        if by == Program::WithoutVersions {
+            return raw.set("over", "until", n(now() + 60)).await;
+        }
         let over = others.get("over").including_expired().await.unwrap().unwrap();
         others.update(changed(over, |it| it.until = Some(now() + 60))).await.unwrap();
     });
@@ -131,7 +152,7 @@ fn revive(shop: &Shop, table: &Table<Session>, operation: &str, nth: usize) {
 async fn a_unit_of_work_runs_again_if_the_expired_item_was_revived(shop: &Shop) {
     let table = sessions(shop).await;
     // A single write over a revision is a plain conditional write.
-    revive(shop, &table, "PutItem", 0);
+    revive(shop, &table, Program::WithVersions, "PutItem", 0);
     let (items, runs) = (&table.items, &AtomicU32::new(0));
     let found: Result<bool, Error> = dynalock::transact(&shop.client, |tx| async move {
         runs.fetch_add(1, Ordering::Relaxed);
@@ -146,8 +167,16 @@ async fn a_unit_of_work_runs_again_if_the_expired_item_was_revived(shop: &Shop) 
 }
 
 async fn a_decision_on_absence_holds_only_while_the_expired_item_is_unchanged(shop: &Shop) {
+    a_decision_on_absence_ends(shop, Program::WithVersions).await;
+}
+
+async fn a_decision_on_absence_ends_if_a_program_without_versions_revives_the_item(shop: &Shop) {
+    a_decision_on_absence_ends(shop, Program::WithoutVersions).await;
+}
+
+async fn a_decision_on_absence_ends(shop: &Shop, by: Program) {
     let (table, products) = (sessions(shop).await, shop.table::<Product>().await);
-    revive(shop, &table, "TransactWriteItems", 0);
+    revive(shop, &table, by, "TransactWriteItems", 0);
     let (items, products) = (&table.items, &products.items);
     let found: Result<bool, Error> = dynalock::transact(&shop.client, |tx| async move {
         let found = tx.get(items, "over").await?.is_some();
