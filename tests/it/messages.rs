@@ -125,6 +125,45 @@ async fn an_item_that_cannot_be_read_is_not_named_if_its_type_does_not_show_keys
     assert!(!format!("{error} {error:?}").contains(SECRET), "{error:?}");
 }
 
+/// DynamoDB applies a patch before serde reads the item.
+#[tokio::test(start_paused = true)]
+async fn an_error_of_an_applied_patch_says_that_it_was_applied() {
+    const APPLIED: &str = "; DynamoDB has applied the write of the call, so do not repeat the call";
+    let (_, table) = Shop::with_table::<Product>().await;
+    table.raw.put(item([("sku", s("a")), ("stock", n(1)), ("note", n(7))])).await;
+    let read = table.items.get("a").await.unwrap_err();
+    let patched = table.items.patch("a").add(Product::ATTR.stock, 1).await.unwrap_err();
+    assert_eq!(patched.to_string(), format!("{read}{APPLIED}"));
+    let is_applied = |error| expect_error!(Err::<(), _>(error), Error::Decode(error) => error.is_applied());
+    assert_eq!((is_applied(read), is_applied(patched)), (false, true));
+    assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(2));
+
+    table.raw.put(item([("sku", s("a")), ("stock", n(1)), ("_version", n(3)), ("_writes", s("x"))])).await;
+    let read = table.items.get("a").await.unwrap_err();
+    let patched = table.items.patch("a").add(Product::ATTR.stock, 1).await.unwrap_err();
+    assert_eq!(patched.to_string(), format!("{read}{APPLIED}"));
+    let applied = |error| expect_error!(Err::<(), _>(error), Error::Corrupt { applied, .. } => applied);
+    assert_eq!((applied(read), applied(patched)), (false, true));
+    assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_corrupt_item_is_named_if_its_type_shows_keys() {
+    let shown = Shop::with_table::<Cart>().await.1;
+    shown.raw.put(item([("customer", s("alice")), ("number", n(1)), ("_version", s("x"))])).await;
+    let error = shown.items.get(("alice", 1)).await.unwrap_err();
+    let text =
+        format!(r#"attribute `_version` of the item under `"alice", 1` of table `{}` is corrupt: "#, shown.name());
+    assert!(error.to_string().starts_with(&text), "{error}");
+    let key = expect_error!(Err::<(), _>(error), Error::Corrupt { key, .. } => key);
+    assert_eq!(key.as_deref(), Some(r#""alice", 1"#));
+
+    let hidden = Shop::with_table::<Product>().await.1;
+    hidden.raw.put(item([("sku", s(SECRET)), ("_version", s("x"))])).await;
+    let error = hidden.items.get(SECRET).await.unwrap_err();
+    assert!(!format!("{error} {error:?}").contains(SECRET), "{error:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_value_that_cannot_be_stored_is_named_with_the_reason() {
     let (_, table) = Shop::with_table::<Cart>().await;

@@ -7,6 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::{
     Basis, Changes, Item, State, Stored, UserAttributes,
     decode::decode_value,
+    key_of,
     strip::{image, is_tracked, strip_lease, strip_patches},
     times::times_of,
 };
@@ -49,8 +50,19 @@ pub(crate) fn decode_stored<T: Versioned>(table: &Arc<str>, item: Item) -> Resul
     Ok(Stored::new(value, basis))
 }
 
+/// Decodes the item after a write that DynamoDB has applied.
+pub(crate) fn decode_applied<T: Versioned>(table: &Arc<str>, item: Item) -> Result<Stored<T>, Error> {
+    decode_stored(table, item).map_err(|error| match error {
+        Error::Decode(error) => Error::Decode(error.after_write()),
+        Error::Corrupt { table, key, attribute, reason, .. } => {
+            Error::Corrupt { table, key, attribute, reason, applied: true }
+        }
+        other => other,
+    })
+}
+
 pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<State, Error> {
-    let revision = revision(model, table, item.get(model.version), item.get(WRITES).cloned())?;
+    let revision = revision(model, table, item, item.get(WRITES).cloned())?;
     // Without a version or without write ids, only the whole item identifies its state.
     let image = (!revision.is_tracked()).then(|| Box::new(image(model, item)));
     Ok(State { revision, image, expired_at: None })
@@ -69,24 +81,26 @@ fn take_state(model: &Model, table: &Arc<str>, item: &mut Item) -> Result<State,
     // The copy `image` must contain the attribute `_writes`.
     let image = (!is_tracked(model, item)).then(|| Box::new(image(model, item)));
     let writes = item.remove(WRITES);
-    Ok(State { revision: revision(model, table, item.get(model.version), writes)?, image, expired_at: None })
+    Ok(State { revision: revision(model, table, item, writes)?, image, expired_at: None })
 }
 
-fn revision(
-    model: &Model,
-    table: &Arc<str>,
-    version: Option<&AttributeValue>,
-    writes: Option<AttributeValue>,
-) -> Result<Revision, Error> {
+fn revision(model: &Model, table: &Arc<str>, item: &Item, writes: Option<AttributeValue>) -> Result<Revision, Error> {
     const NO_VERSION: &str = "it is not a whole number from 0 to 18446744073709551615";
     const NO_WRITES: &str = "it is not binary, or its length is not that of an incarnation, a time and write ids";
-    let read = |attribute| version_of(attribute).ok_or_else(|| corrupt(table, model.version, NO_VERSION));
-    let version = version.map(read).transpose()?;
-    let read = |attribute| parse_ring(attribute).ok_or_else(|| corrupt(table, WRITES, NO_WRITES));
+    let read = |attribute| version_of(attribute).ok_or_else(|| corrupt(model, table, item, model.version, NO_VERSION));
+    let version = item.get(model.version).map(read).transpose()?;
+    let read = |attribute| parse_ring(attribute).ok_or_else(|| corrupt(model, table, item, WRITES, NO_WRITES));
     let ring = writes.map(read).transpose()?;
     Ok(Revision { version, ring })
 }
 
-fn corrupt(table: &Arc<str>, attribute: &'static str, reason: &'static str) -> Error {
-    Error::Corrupt { table: Arc::clone(table), attribute, reason }
+pub(crate) fn corrupt(
+    model: &Model,
+    table: &Arc<str>,
+    item: &Item,
+    attribute: &'static str,
+    reason: &'static str,
+) -> Error {
+    let key = key_of(model, item).and_then(|key| model.shown_key(&key));
+    Error::Corrupt { table: Arc::clone(table), key, attribute, reason, applied: false }
 }

@@ -19,7 +19,7 @@ pub(crate) use encode::{Changes, encode_attribute};
 pub use etag::Etag;
 pub(crate) use etag::digest_item;
 pub(crate) use expiry::{ExpiredItems, ExpiredTimes, expiry_time};
-pub(crate) use load::{changed, decode, decode_stored, expired_state_of, state_of};
+pub(crate) use load::{changed, corrupt, decode, decode_applied, decode_stored, expired_state_of, state_of};
 pub use stored::Stored;
 pub(crate) use stored::{Basis, State, UserAttributes};
 use strip::is_tracked;

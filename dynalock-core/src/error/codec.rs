@@ -4,14 +4,14 @@ use std::{error::Error as StdError, fmt, sync::Arc};
 ///
 /// The `Display` text of a `CodecError` names the table and the path of the field, and the key of a
 /// stored item if the struct has `#[dynalock(show_key)]`. [`CodecError::reason`] describes the
-/// problem. The `source()` of a `CodecError` is the
-/// [`CodecReason`]. Neither the `Display` text of a `CodecError` nor the [`CodecReason`] shows a
+/// problem. The `source()` of a `CodecError` is the [`CodecReason`]. Neither the `Display` text of a `CodecError` nor the [`CodecReason`] shows a
 /// value of the item.
 #[derive(Clone)]
 pub struct CodecError {
     table: Arc<str>,
     key: Option<Arc<str>>,
     error: SerdeError,
+    is_applied: bool,
 }
 
 /// The problem that serde found in a value. The text of a `CodecReason` contains names of fields
@@ -99,12 +99,16 @@ enum PathPart {
 
 impl CodecError {
     pub(crate) fn new(table: Arc<str>, error: SerdeError) -> Self {
-        Self { table, key: None, error }
+        Self { table, key: None, error, is_applied: false }
     }
 
     /// `key` must be `None` if errors must not show the key of the item.
     pub(crate) fn of_item(self, key: Option<Arc<str>>) -> Self {
         Self { key, ..self }
+    }
+
+    pub(crate) fn after_write(self) -> Self {
+        Self { is_applied: true, ..self }
     }
 
     /// Returns the name of the item's table.
@@ -136,6 +140,23 @@ impl CodecError {
     /// ```
     pub fn key(&self) -> Option<&str> {
         self.key.as_deref()
+    }
+
+    /// Returns `true` if DynamoDB has applied the write of the failed call, and serde cannot read
+    /// the item after the write. For example, a patch changes an item that does not fit its struct.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(error: &dynalock::error::CodecError) {
+    /// if error.is_applied() {
+    ///     println!("mend the item, and do not repeat the call");
+    /// }
+    /// # }
+    /// ```
+    pub fn is_applied(&self) -> bool {
+        self.is_applied
     }
 
     /// Returns the name of the attribute that caused the error, or `None` if the attribute is not
@@ -226,10 +247,7 @@ impl fmt::Display for CodecError {
         if let Some(path) = self.path() {
             write!(f, "attribute `{path}` of ")?;
         }
-        match self.key() {
-            Some(key) => write!(f, "the item under `{key}` of table `{}`", self.table()),
-            None => write!(f, "an item of table `{}`", self.table()),
-        }
+        f.write_str(&super::shown_item(self.table(), self.key()))
     }
 }
 

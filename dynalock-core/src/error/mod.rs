@@ -271,17 +271,23 @@ pub enum Error {
     },
 
     /// A program that does not use dynalock has written one of the library's own attributes, for
-    /// example `_writes`, with an invalid value. The failed call has written nothing, unless the
-    /// call is a patch, which may have been applied.
-    #[error("attribute `{attribute}` of an item in table `{table}` is corrupt: {reason}")]
+    /// example `_writes`, with an invalid value. The failed call has written nothing, unless
+    /// `applied` is `true`.
+    #[error("attribute `{attribute}` of {} is corrupt: {reason}{}", shown_item(table, key.as_deref()), applied_text(*applied))]
     #[non_exhaustive]
     Corrupt {
         /// The name of the table.
         table: Arc<str>,
+        /// The key of the item, or `None` if the type has no `#[dynalock(show_key)]`. For the row of
+        /// a lock, `key` is also `None`.
+        key: Option<Arc<str>>,
         /// The name of the invalid attribute.
         attribute: &'static str,
         /// The reason why the attribute is invalid.
         reason: &'static str,
+        /// `true` if DynamoDB has applied the write of the failed call, and the item after the write
+        /// is corrupt.
+        applied: bool,
     },
 
     /// The version of the item is the largest `u64`, so no write can increment the version. The
@@ -497,8 +503,8 @@ pub enum Error {
     Rejected(Refusal),
 
     /// Serde cannot read a stored item into the struct. The failed call has written nothing, unless
-    /// the call is a patch, which may have been applied.
-    #[error("{} does not fit its struct: {}", .0, .0.reason())]
+    /// [`is_applied`](CodecError::is_applied) returns `true`.
+    #[error("{} does not fit its struct: {}{}", .0, .0.reason(), applied_text(.0.is_applied()))]
     Decode(CodecError),
 
     /// Serde cannot serialize a value that the caller passed, or DynamoDB cannot store the value.
@@ -613,6 +619,19 @@ impl Error {
 /// `key` is `None` for a type without `#[dynalock(show_key)]`.
 fn shown(key: Option<&str>) -> String {
     key.map_or_else(|| "this key".to_owned(), |key| format!("key `{key}`"))
+}
+
+/// `key` is `None` for a type without `#[dynalock(show_key)]`.
+fn shown_item(table: &str, key: Option<&str>) -> String {
+    match key {
+        Some(key) => format!("the item under `{key}` of table `{table}`"),
+        None => format!("an item of table `{table}`"),
+    }
+}
+
+/// Says after an error of a read that the write of the same call was applied.
+fn applied_text(is_applied: bool) -> &'static str {
+    if is_applied { "; DynamoDB has applied the write of the call, so do not repeat the call" } else { "" }
 }
 
 fn of_index(name: Option<&str>) -> String {

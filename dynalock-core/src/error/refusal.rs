@@ -146,7 +146,7 @@ impl Unavailable {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let RefusalParts { code, message, request_id, spent } = &*self.0;
-        let Spent { attempts, elapsed, cost } = spent;
+        let Spent { attempts, elapsed, cost, .. } = spent;
         write!(f, "{code}: {message}; ")?;
         if let Some(id) = request_id {
             write!(f, "request {id}, ")?;

@@ -16,11 +16,15 @@ pub struct Spent {
     /// ends at its own deadline, `cost` is `None`, because the call shares its requests with other
     /// calls.
     pub cost: Option<Arc<Cost>>,
+    /// `true` if the call sent no further request because the retry budget was empty. The clones of
+    /// a repository share one retry budget of 100 retries. Each success returns half a retry to the
+    /// budget, and each second returns ten retries.
+    pub out_of_retries: bool,
 }
 
 impl Spent {
     pub(crate) fn new(attempts: u32, elapsed: Duration) -> Self {
-        Self { attempts, elapsed, cost: None }
+        Self { attempts, elapsed, cost: None, out_of_retries: false }
     }
 
     pub(crate) fn with_cost(self, cost: Option<Cost>) -> Self {
@@ -30,12 +34,12 @@ impl Spent {
 
 impl fmt::Display for Spent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { attempts, elapsed, cost } = self;
+        let Self { attempts, elapsed, cost, out_of_retries } = self;
         let requests = if *attempts == 1 { "request" } else { "requests" };
         write!(f, "{attempts} {requests} in {elapsed:.1?}")?;
-        match cost {
-            Some(cost) => write!(f, ", {cost}"),
-            None => Ok(()),
+        if let Some(cost) = cost {
+            write!(f, ", {cost}")?;
         }
+        if *out_of_retries { f.write_str(", with an empty retry budget") } else { Ok(()) }
     }
 }

@@ -23,7 +23,7 @@ const MODEL: &Model = &Model {
     indexes: &[],
 };
 
-const SPENT: Spent = Spent { attempts: 3, elapsed: Duration::from_millis(1500), cost: None };
+const SPENT: Spent = Spent { attempts: 3, elapsed: Duration::from_millis(1500), cost: None, out_of_retries: false };
 
 const TIMEOUT: Error = Error::Unavailable(Unavailable::Timeout);
 
@@ -99,7 +99,10 @@ fn without_spent() -> Vec<(Error, bool)> {
         (Error::Lost(Lost::Expired), false),
         (Error::KeyChanged { table: table() }, false),
         (Error::InvalidKey { table: table(), attribute: "sku", reason: "it is empty" }, false),
-        (Error::Corrupt { table: table(), attribute: "_version", reason: "a reason" }, false),
+        (
+            Error::Corrupt { table: table(), key: None, attribute: "_version", reason: "a reason", applied: false },
+            false,
+        ),
         (Error::VersionExhausted { table: table() }, false),
         (Error::ExpressionTooLong { table: table(), bytes: 4097, remedy: "a remedy" }, false),
         (Error::Unavailable(Unavailable::Refused), true),
@@ -170,6 +173,8 @@ fn an_error_of_a_metered_call_shows_its_cost() {
 fn one_request_is_singular() {
     let shown = |attempts| Spent::new(attempts, Duration::from_millis(1500)).to_string();
     assert_eq!([shown(0), shown(1), shown(2)], ["0 requests in 1.5s", "1 request in 1.5s", "2 requests in 1.5s"]);
+    let ended = Spent { out_of_retries: true, ..Spent::new(1, Duration::from_millis(3)) };
+    assert_eq!(ended.to_string(), "1 request in 3.0ms, with an empty retry budget");
     let full = Error::QueueFull { table: table(), name: Some("printer".into()), waiting: 2, spent: SPENT };
     let text = "the queue of the lock `printer` in table `products` is full: 2 callers wait behind the holder (3 requests in 1.5s); \
                 call again later";

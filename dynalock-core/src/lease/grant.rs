@@ -226,8 +226,10 @@ impl Grant {
         }
         LockRecord::of(&self.row.layout, met).has_last_beat().then(|| Error::Corrupt {
             table: Arc::clone(&self.row.table),
+            key: None,
             attribute: self.row.layout.beat,
             reason: "no heartbeat can be above it; another program has written it: remove it",
+            applied: false,
         })
     }
 

@@ -2,7 +2,7 @@ use std::{future::Future, mem, ops::Deref, sync::Arc, time::Duration};
 
 use crate::{
     clock,
-    codec::{Item, Stored, changed, decode_stored},
+    codec::{Item, Stored, changed, decode_applied, decode_stored},
     error::{Error, Lost, Result},
     explain::Explained,
     lease::{
@@ -444,7 +444,7 @@ impl<T: Lockable> LeaseGuard<T> {
             Err(Error::NotFound { .. }) => return Err(self.deleted()),
             Err(error) => return Err(error),
         };
-        (self.stored, self.item) = (decode_stored(&self.repository.table, item.clone())?, item);
+        (self.stored, self.item) = (decode_applied(&self.repository.table, item.clone())?, item);
         self.guard.grant.renewed(sent);
         Ok(())
     }
@@ -709,7 +709,7 @@ impl<T: Lockable> LeaseGuard<T> {
                     // If the item contains the id of the write, DynamoDB has applied an earlier
                     // attempt.
                     if session.has_written(&self.item) {
-                        self.stored = decode_stored(&table, self.item.clone())?;
+                        self.stored = decode_applied(&table, self.item.clone())?;
                         return Ok(Wrote::Yes);
                     }
                 }

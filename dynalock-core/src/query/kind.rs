@@ -5,8 +5,8 @@ use std::{marker::PhantomData, sync::Arc};
 
 use super::range::{SortBounds, SortRange};
 use crate::{
-    codec::{Item, Stored, decode_stored, key_of},
-    error::{Error, Result},
+    codec::{Item, Stored, corrupt, decode_stored, key_of},
+    error::Result,
     key::{IndexAttribute, KeyValue},
     model::Versioned,
 };
@@ -104,9 +104,8 @@ impl<T: Versioned> Content<T> for KeysAlone {
         // An index always contains the key attributes of the table. An answer without the key
         // attributes of the table cannot come from the index.
         const REASON: &str = "the index returned no key of the table";
-        let corrupt =
-            || Error::Corrupt { table: Arc::clone(table), attribute: T::MODEL.partition_key.name, reason: REASON };
-        key_of(T::MODEL, &item).map(T::typed_key).ok_or_else(corrupt)
+        let key = key_of(T::MODEL, &item);
+        key.map(T::typed_key).ok_or_else(|| corrupt(T::MODEL, table, &item, T::MODEL.partition_key.name, REASON))
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
     session::{NextRun, Session},
 };
 use crate::{
-    codec::{Stored, changed, decode_stored},
+    codec::{Stored, changed, decode_applied},
     error::{Error, Result},
     key::Key,
     model::Versioned,
@@ -168,7 +168,7 @@ impl<T: Versioned> Session<T> {
             };
             item = match Box::pin(self.next_run(&get, key, expected, met)).await? {
                 NextRun::On(item) => item,
-                NextRun::AppliedLate(item) => return Ok(decode_stored(self.table(), item)?),
+                NextRun::AppliedLate(item) => return Ok(decode_applied(self.table(), item)?),
             };
         }
     }

@@ -6,7 +6,7 @@ use super::{
     session::Session,
 };
 use crate::{
-    codec::{Stored, decode},
+    codec::{Stored, decode_applied},
     error::{Error, Result},
     explain::Explained,
     expression::{PatchContent, patch_methods},
@@ -133,8 +133,7 @@ impl<T: Versioned> IntoFuture for Request<T, Patch<T>> {
         observe("patch", self.table(), async move {
             let (mut session, Patch { key, content }) = Session::<T>::new(self);
             let item = session.patch(key, content).await?;
-            let (value, basis) = decode(session.table(), item)?;
-            Ok(Stored::new(value, basis))
+            decode_applied(session.table(), item)
         })
     }
 }

@@ -4,7 +4,7 @@ use std::{mem, sync::Arc, time::Duration};
 
 use super::{Deleted, Repository, Request};
 use crate::{
-    codec::{Basis, Changes, Item, State, Stored, decode_stored, encode, size, state_of},
+    codec::{Basis, Changes, Item, State, Stored, decode_applied, encode, size, state_of},
     error::{Conflict, Error},
     explain::{ExplainedAction, ExplainedRequest, ExplainedRow, RequestToken},
     expression::Condition,
@@ -221,7 +221,7 @@ impl<T: Versioned> Session<T> {
             };
             // DynamoDB has applied an earlier attempt of the create late.
             if let Some(item) = expired.take_if(|item| self.has_written(item)) {
-                return Ok(WriteResult::Applied(decode_stored(self.table(), item)?));
+                return Ok(WriteResult::Applied(decode_applied(self.table(), item)?));
             }
             if let Some(item) = expired.take_if(|item| !self.is_expired(item)) {
                 return Ok(WriteResult::Conflict(Some(item)));
@@ -300,7 +300,7 @@ impl<T: Versioned> Session<T> {
             let Some(stored) = item else { return Ok(WriteResult::Conflict(None)) };
             // The item may contain the write id of an earlier attempt whose reply was lost.
             if self.has_written(&stored) {
-                return Ok(WriteResult::Applied(decode_stored(&table, stored)?));
+                return Ok(WriteResult::Applied(decode_applied(&table, stored)?));
             }
             if !intent.rests_on(&stored) {
                 // If another caller holds a lease on the changed item, every kind of write returns

@@ -25,7 +25,10 @@ use super::{
     call_cost::ConnectionMeter, local_waiters::LocalWaiters, pace::Contenders, pending::PendingWork,
     retry_budget::RetryBudget, runtime_thread::RuntimeThread,
 };
-use crate::operation::{EmptyAnswer, IN_FLIGHT, MeteredRequest, keep_body};
+use crate::{
+    clock,
+    operation::{EmptyAnswer, IN_FLIGHT, MeteredRequest, keep_body},
+};
 
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -68,7 +71,7 @@ impl Connection {
         Self {
             client: Client::from_conf(config.build()),
             origin: client.clone(),
-            retry_budget: RetryBudget::full(),
+            retry_budget: RetryBudget::full(clock::now()),
             round_trip: RoundTrip::default(),
             contenders: Contenders::default(),
             abandoned: PendingWork::default(),

@@ -16,7 +16,7 @@ use super::{
     stamp::WriteStamp,
 };
 use crate::{
-    codec::{Basis, ExpiredTimes, Item, State, updated_at},
+    codec::{Basis, ExpiredTimes, Item, State, corrupt, updated_at},
     error::{Conflict, Error, Spent},
     expression::{Joined, PatchContent, PatchFault, PatchTexts, Placeholders, lives},
     key::Key,
@@ -97,7 +97,7 @@ impl<T: Versioned> PatchIntent<T> {
         match (item.get(T::MODEL.version), version_in(item, T::MODEL.version)) {
             (Some(_), None) => {
                 let (attribute, reason) = (T::MODEL.version, "it is not a whole number from 0 to 18446744073709551615");
-                return Some(Error::Corrupt { table: table(), attribute, reason });
+                return Some(corrupt(T::MODEL, &self.table, item, attribute, reason));
             }
             (_, Some(u64::MAX)) => return Some(Error::VersionExhausted { table: table() }),
             (None | Some(_), _) => {}

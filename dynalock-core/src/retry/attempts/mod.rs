@@ -39,6 +39,8 @@ pub(crate) struct Attempts {
     /// The number of attempts in `count` whose requests never left the SDK.
     unsent: u32,
     in_doubt: bool,
+    /// The call has ended because the retry budget was empty.
+    out_of_retries: bool,
     call_cost: Option<Arc<CallCost>>,
     cost_context: CostContext,
     pauses: u32,
@@ -78,6 +80,7 @@ impl Attempts {
             count: 0,
             unsent: 0,
             in_doubt: false,
+            out_of_retries: false,
             pauses: 0,
             unanswered: 0,
             rng: LazyCell::new(random::generator),
@@ -100,7 +103,8 @@ impl Attempts {
 
     pub(crate) fn spent(&self) -> Spent {
         let cost = self.call_cost.as_ref().map(|call_cost| call_cost.cost());
-        Spent::new(self.count.saturating_sub(self.unsent), self.elapsed()).with_cost(cost)
+        let spent = Spent::new(self.count.saturating_sub(self.unsent), self.elapsed()).with_cost(cost);
+        Spent { out_of_retries: self.out_of_retries, ..spent }
     }
 
     pub(crate) fn call_cost(&self) -> Option<Arc<CallCost>> {
@@ -330,7 +334,11 @@ impl Attempts {
             _ => self.backoff.next(Backoff::FIRST, &mut self.rng),
         };
         // A call without time left must not take a token from the retry budget.
-        if !self.may_go_on(pause) || (costs && !self.connection.retry_budget.withdraw()) {
+        if !self.may_go_on(pause) {
+            return Err(self.exhausted(last));
+        }
+        if costs && !self.connection.retry_budget.withdraw(clock::now()) {
+            self.out_of_retries = true;
             return Err(self.exhausted(last));
         }
         self.pauses += 1;
