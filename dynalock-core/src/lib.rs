@@ -1,8 +1,8 @@
 //! The runtime library of dynalock. Programs use dynalock-core through the crate `dynalock`, which
 //! re-exports all public items of dynalock-core.
 //!
-//! The modules of dynalock-core form layers. A module imports only from modules that the file
-//! `lib.rs` declares earlier than the importing module.
+//! The file `lib.rs` declares the modules in the order of the layers. A module imports only from
+//! the modules above it in `lib.rs`.
 
 #[macro_use]
 mod debug;
@@ -75,8 +75,8 @@ pub mod condition {
 
 /// The types of locks and leases: the requests for locks, their guards, and the fair queue.
 ///
-/// [`Locks`] are locks by name, and [`Repository::lock`] acquires a lease on an item. The module
-/// [`protocol`](lock::protocol) specifies each request of a lock.
+/// The type [`Locks`] acquires locks by name. The method [`Repository::lock`] acquires a lease on
+/// an item. The module [`protocol`](lock::protocol) specifies each request of a lock.
 pub mod lock {
     /// The specification of the lock protocol: each request, its condition and its effect.
     ///

@@ -10,8 +10,9 @@ use crate::key::{Key, KeyType, KeyValue};
 
 /// A struct whose values are the items of a DynamoDB table, each with a version.
 ///
-/// `#[derive(Versioned)]` implements the trait `Versioned`. A [`Repository`](crate::Repository)
-/// builds its requests from a hidden constant of the trait `Versioned`, which describes the struct.
+/// `#[derive(Versioned)]` implements the trait `Versioned`. The trait `Versioned` has a hidden
+/// constant that describes the struct. A [`Repository`](crate::Repository) builds its requests from
+/// this constant.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a versioned item",
     label = "no `Versioned` implementation",
@@ -51,7 +52,7 @@ pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
     #[doc(hidden)]
     fn mirror_version(&mut self, version: u64);
 
-    /// Writes the times that the item stores into the fields with `#[dynalock(created_at)]` and
+    /// Copies the stored times of the item to the fields with `#[dynalock(created_at)]` and
     /// `#[dynalock(updated_at)]`. `mirror_times` ignores a time for which the type has no field.
     #[doc(hidden)]
     fn mirror_times(&mut self, _times: KeptTimes) {}
@@ -368,9 +369,9 @@ impl LockModel {
 /// | All other items. | the items: the grant of a lease is one request, and a write of an item is not a transaction. |
 ///
 /// If an item contains its lease, the first fence of the item comes from the caller's clock, in
-/// epoch milliseconds. If an item that contains its lease is deleted and created again, the fence
-/// continues to grow, unless the caller's clock is behind the clock of an earlier caller, or an old
-/// lease request arrives late.
+/// epoch milliseconds. If such an item is deleted and created again, the fence normally continues
+/// to grow. The fence can be lower in two cases: the caller's clock is behind the clock of an
+/// earlier caller, or an old lease request arrives late.
 ///
 /// With `#[lockable(separate)]`, the last key value of an item must be at least five bytes shorter
 /// than DynamoDB's limit, because the library appends `#lock`. IAM policies that restrict the

@@ -77,7 +77,8 @@ impl Changes {
     }
 }
 
-/// The fingerprints of the attributes of a value, in the order in which serde writes them.
+/// One fingerprint for each attribute of a value, in the order in which serde writes the
+/// attributes.
 #[derive(Clone)]
 pub(super) struct Fingerprints {
     model: &'static Model,

@@ -25,8 +25,8 @@ pub enum Defaulted {}
 #[derive(Debug, Clone, Copy)]
 pub enum Fixed {}
 
-/// A role whose attributes a patch (a write of single attributes) can change: [`Required`] or
-/// [`Defaulted`].
+/// A role that allows changes: [`Required`] or [`Defaulted`]. A patch (a write of single
+/// attributes) can change an attribute with such a role.
 #[diagnostic::on_unimplemented(
     message = "a patch cannot change this attribute",
     label = "a key, a version, a kept time, or a field with `deserialize_with`",
@@ -35,7 +35,8 @@ pub enum Fixed {}
 )]
 pub trait Changeable: sealed::Sealed {}
 
-/// A role whose attributes a patch (a write of single attributes) can remove: [`Defaulted`].
+/// A role that allows removal: [`Defaulted`]. A patch (a write of single attributes) can remove an
+/// attribute with such a role.
 #[diagnostic::on_unimplemented(
     message = "a patch cannot remove this attribute, because the struct cannot be read without it",
     label = "a required attribute",
@@ -50,8 +51,8 @@ impl Removable for Defaulted {}
 /// The role of an attribute: whether a patch (a write of single attributes) can change or remove
 /// the attribute.
 pub trait Role: sealed::Sealed {
-    /// The role of a value inside an attribute: the own role `R` of the value, or [`Fixed`] if the
-    /// attribute is [`Fixed`].
+    /// The role of a value inside an attribute. If the attribute is [`Fixed`], the value is also
+    /// [`Fixed`]. Otherwise, the value has its own role `R`.
     type Inside<R>;
 }
 
@@ -386,7 +387,8 @@ impl DocumentPath {
         self.root.name == other.root.name && self.names().take(shorter).eq(other.names().take(shorter))
     }
 
-    /// DynamoDB treats a field and a map entry of the same name as the same step of a path.
+    /// Returns the index or the name of each step of the path. A field and a map entry of the same
+    /// name are the same step, because DynamoDB does not distinguish them.
     pub(super) fn names(&self) -> impl Iterator<Item = (Option<usize>, &str)> {
         self.steps.iter().map(|step| match step {
             Step::Field(FieldName { name, .. }) => (None, *name),
@@ -395,8 +397,8 @@ impl DocumentPath {
         })
     }
 
-    /// Returns one path for each alias of each field on the path: the steps before the field, and
-    /// then the alias.
+    /// Returns one path for each alias of each field on the path. Each returned path ends with the
+    /// alias, which replaces the field.
     pub(super) fn aliases(&self) -> Vec<Self> {
         let inner = self.steps.iter().enumerate().filter_map(|(index, step)| match step {
             Step::Field(field) => Some((index + 1, field)),

@@ -71,12 +71,11 @@ pub trait SetElement<S> {
 pub struct Sum {
     pub(super) delta: AttributeValue,
     /// The least and the greatest stored number to which a patch can add `delta` without leaving
-    /// the range of the attribute's type. `range` is `None` if, for every number of the attribute's
-    /// type, the sum with `delta` is outside the range of the type.
+    /// the range of the attribute's type. `range` is `None` if `delta` is too large to be added to
+    /// any number of the attribute's type.
     pub(super) range: Option<(AttributeValue, AttributeValue)>,
     /// The number from which `add` starts if the attribute is missing, and the sum of this number
-    /// and `delta`. `start` is `None` if the sum in `start` would be outside the range of the
-    /// attribute's type.
+    /// and `delta`. `start` is `None` if this sum is outside the range of the attribute's type.
     pub(super) start: Option<(AttributeValue, AttributeValue)>,
     /// The number that replaces a stored null: zero plus `delta`. `from_null` is `None` if `delta`
     /// is outside the range of the attribute's type.

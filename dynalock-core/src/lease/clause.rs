@@ -253,8 +253,8 @@ pub(super) fn queue_is_empty(lock: &LockModel, to: &mut Placeholders) -> String 
 }
 
 /// Returns the condition that `owner` is not the last owner that released the lock. With this
-/// condition, DynamoDB refuses a delayed request by which the last released owner acquires the
-/// lock or enters the queue.
+/// condition, DynamoDB refuses a delayed request of this owner to acquire the lock or to enter the
+/// queue.
 pub(super) fn not_released(lock: &LockModel, owner: ValuePlaceholder, to: &mut Placeholders) -> String {
     format!("{} <> {owner}", to.name(lock.released))
 }
@@ -278,8 +278,9 @@ pub(super) fn held(
 }
 
 /// Two processes with the same lock token may send the same heartbeat number, so DynamoDB must
-/// refuse a heartbeat whose number equals the stored number. The condition accepts every lower
-/// stored number, because after a lost reply the holder does not know the stored number.
+/// refuse a heartbeat whose number equals the stored number. The condition is true for every stored
+/// number below the number of the heartbeat, because the holder does not know the exact stored
+/// number after a lost reply.
 pub(super) fn beat_is_below(
     lock: &LockModel,
     kind: GrantKind,

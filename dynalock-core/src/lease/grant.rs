@@ -72,8 +72,9 @@ pub(super) struct LeaseState {
 }
 
 /// A process that resumes a lock adds `BEAT_STRIDE` to the heartbeat number in the lock token. No
-/// process sends `BEAT_STRIDE` heartbeats within a ttl, so DynamoDB refuses the delayed heartbeats
-/// of the process that detached the lock.
+/// process sends `BEAT_STRIDE` heartbeats within a ttl, so the new number is higher than each
+/// number of the process that detached the lock. DynamoDB therefore refuses the delayed heartbeats
+/// of that process.
 const BEAT_STRIDE: u64 = 1 << 20;
 
 impl GrantFields {
@@ -292,8 +293,9 @@ impl Grant {
         waiters.share(table, key, || SeenRow { item, sent, source: RowSource::ConsistentRead });
     }
 
-    /// A holder that has seen no waiter first reads the lock's row: DynamoDB refuses the removal of
-    /// a queue with waiters, and a refused removal costs more than a read.
+    /// If the holder has seen no waiter, the holder reads the lock's row before it removes the
+    /// queue. DynamoDB refuses the removal of a queue with waiters, and a refused removal costs
+    /// more than a read.
     async fn leave_queue(&self, attempts: &mut Attempts, over: &Arc<Connection>) -> Result<(), Error> {
         let seen = self.lease().waiters;
         let waiters = match seen {
@@ -309,10 +311,10 @@ impl Grant {
         dequeue(&self.row, attempts, &reason, waiters, &self.options).await.map(drop)
     }
 
-    /// Reads the row after a write that has released the lease of an item. The read wakes the
-    /// waiters of this process, and shows an empty queue. A write that releases the lease of an
-    /// item removes only the holder's entry, even if the queue has no other entry, so a second
-    /// request removes an empty queue.
+    /// Reads the row after a write that has released the lease of an item. The read passes the row
+    /// to the waiters of this process, and shows whether the queue is empty. A write that releases
+    /// the lease of an item removes only the holder's entry. If the queue is then empty, a second
+    /// request removes the queue.
     pub(crate) async fn sweep_queue(&self, over: &Arc<Connection>) {
         let sent = clock::now();
         let Some(row) = self.read(over, true).await else { return };

@@ -9,8 +9,8 @@ use crate::{
     telemetry::{self, in_lease},
 };
 
-/// The maximum pause between two heartbeats of a call such as `extend`: with a ttl of hours, the
-/// usual pause (`ttl / 40`) would last minutes.
+/// The maximum pause between two heartbeats of a call such as `extend`. Without this maximum, the
+/// pause would be `ttl / 40`, which is minutes for a ttl of hours.
 const LONGEST_PAUSE_OF_CALLS: Duration = Duration::from_millis(250);
 
 enum BeatResult {

@@ -10,13 +10,14 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Expiry {
-    /// A lease has ended if the clock of the machine that wants to take over the lease shows a time
-    /// later than the stored end of the lease plus `max_skew`. A process that has just started can
-    /// take over an expired lease by one request. While the clocks of all machines differ by at
-    /// most `max_skew`, a lock never has two holders. If the clocks of two machines differ by more
-    /// than `max_skew`, two callers may hold the same lock at the same time. If each holder passes
-    /// its fence to another system, the other system can refuse the requests with the lower fence,
-    /// even if two clocks differ by more than `max_skew`.
+    /// A caller compares the stored end of a lease with the clock of its own machine. The lease has
+    /// ended if the clock is more than `max_skew` past the stored end. A process that has just
+    /// started can take over an expired lease by one request. While the clocks of all machines
+    /// differ by at most `max_skew`, a lock never has two holders. If the clocks of two machines
+    /// differ by more than `max_skew`, two callers may hold the same lock at the same time. Each
+    /// holder can pass its fence to the other systems that it writes to. Such a system can refuse a
+    /// request whose fence is lower than a fence that it has already seen. This check works even if
+    /// clocks differ by more than `max_skew`.
     Clock {
         /// The largest allowed difference between the clocks of two machines.
         max_skew: Duration,
@@ -26,9 +27,9 @@ pub enum Expiry {
     /// changed if a read shows another owner, another fence, another heartbeat number or another
     /// end of the lease. The library never compares the clocks of two machines under `Observed`. To
     /// take over a lease under `Observed`, a caller must wait for one ttl. Under `Observed`, all
-    /// users of a lock must set the same ttl. After a crash of a holder under `Observed`, DynamoDB
-    /// refuses the writes of other callers until one caller has acquired and released the lease,
-    /// because a write does not wait for a whole ttl.
+    /// users of a lock must set the same ttl. Under `Observed`, a write never takes over the lease
+    /// of a crashed holder, because a write does not wait for a whole ttl. DynamoDB refuses the
+    /// writes of other callers until one caller has acquired and released the lease.
     Observed,
 }
 

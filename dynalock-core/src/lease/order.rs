@@ -17,9 +17,9 @@ use crate::{
 #[non_exhaustive]
 pub struct AnyOrder;
 
-/// The marker type of a request for any one of several leases, which
-/// [`Repository::lock_any`](crate::Repository::lock_any) returns. A request with the marker
-/// `AnyOne` has no method `fair`.
+/// The marker type of a request for any one of several leases.
+/// [`Repository::lock_any`](crate::Repository::lock_any) returns such a request. A request with the
+/// marker `AnyOne` has no method `fair`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AnyOne;

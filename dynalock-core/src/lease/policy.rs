@@ -23,8 +23,8 @@ pub(crate) enum LeasePolicy {
     Holder { grant: Arc<Grant>, ends: AfterWrite },
 }
 
-/// Says whether a write by a caller that does not hold the lease only checks the separate lease
-/// row, or also removes an expired lease.
+/// The effect of a write on the separate lease row, if the caller does not hold the lease. The
+/// write either only checks the row, or also removes an expired lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CompanionWrite {
     Check,
@@ -33,8 +33,8 @@ pub(crate) enum CompanionWrite {
     RemoveExpired,
 }
 
-/// The attribute for the last released owner, and the owner text that a release by the holder
-/// stores in this attribute.
+/// The effect of a release by the holder: the release stores the text `owner` in the attribute
+/// `attribute`. The attribute contains the owner of the last release.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Release<'a> {
     pub(crate) attribute: &'static str,
@@ -107,8 +107,8 @@ impl LeasePolicy {
         }
     }
 
-    /// Records for the holder what a refused write shows: the loss of the lease, or a stored
-    /// heartbeat number that the holder's next heartbeat must exceed.
+    /// Records in the guard the result of a refused write. The row shows either the loss of the
+    /// lease, or a heartbeat number. The number of the holder's next heartbeat must be higher.
     pub(crate) fn learn(&self, met: Option<&Item>) {
         if let Self::Holder { grant, .. } = self {
             grant.learn(met);

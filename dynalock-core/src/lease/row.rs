@@ -87,8 +87,9 @@ impl Row {
         self.update(update, Vec::new(), &conditions, to)
     }
 
-    /// The condition of a release does not compare the fence, so the release also ends a grant to a
-    /// delayed duplicate of the holder's acquire request.
+    /// The condition of a release does not compare the fence. A delayed duplicate of the holder's
+    /// acquire request may have received a new grant with a higher fence, and the release must also
+    /// end this grant.
     pub(crate) fn release(&self, owner: &str) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let owner = to.value(text(owner));

@@ -117,11 +117,10 @@ impl<T: Lockable> LeaseGuard<T> {
     /// each request. A system that receives the fence can refuse a request whose fence is lower
     /// than the highest fence that the system has received.
     ///
-    /// The first lease request for an item takes the first fence from the caller's clock. If the
-    /// clock of the caller that leases a new item first is behind other clocks, the new item can
-    /// have lower fences than a deleted item with the same key. If a delayed lease request for a
-    /// deleted item arrives after the create of a new item with the same key, the first fence of
-    /// the new item can be lower than the fences of the deleted item. With
+    /// The first lease request for an item takes the first fence from the caller's clock. A new
+    /// item can have lower fences than a deleted item with the same key, for two reasons. The clock
+    /// of the first caller that leases the new item is behind other clocks, or a delayed lease
+    /// request for the deleted item arrives after the create of the new item. With
     /// [`#[lockable(separate)]`](crate::Lockable), the lease row survives the delete of the item,
     /// so the fences of one key always grow.
     ///

@@ -81,10 +81,10 @@ impl<T> Repository<T> {
     /// By default, the lease is stored in the item, so a delete of the item also deletes the lease.
     /// Time to live, [`delete_unchecked`](Repository::delete_unchecked) or a program that does not
     /// use dynalock may delete a leased item. After the delete of a leased item, another caller may
-    /// create and lease a new item with the same key. The holder of a deleted item's lease notices
-    /// the loss only when the next heartbeat or write fails. DynamoDB refuses every write by the
-    /// holder of a deleted item's lease. With `#[lockable(separate)]`, the lease is in a separate
-    /// row, so a delete of the item does not change the lease.
+    /// create and lease a new item with the same key. After the delete, DynamoDB refuses every
+    /// write by the holder of the old lease. The holder notices the loss of its lease only when its
+    /// next heartbeat or write fails. With `#[lockable(separate)]`, the lease is in a separate row,
+    /// so a delete of the item does not change the lease.
     ///
     /// # Examples
     ///

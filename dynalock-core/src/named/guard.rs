@@ -163,10 +163,10 @@ impl LockGuard {
     /// returns `None` if another caller or an operator removed the expired lease of the previous
     /// holder. For a lock from [`Locks::acquire_all`](crate::Locks::acquire_all),
     /// `acquired_after_crash` may also return `None` if the reply to the removal of the expired
-    /// lease was lost. If the reply to the acquire request was lost, `acquired_after_crash` may
-    /// return `Some` even if the previous holder has released the lock, or if the lock had no
-    /// previous holder. If your program must notice every crash, store in your data whether the
-    /// work is finished.
+    /// lease was lost. After a lost reply to the acquire request, `acquired_after_crash` may return
+    /// `Some` without a crash. For example, the previous holder has released the lock, or the lock
+    /// had no previous holder. If your program must notice every crash, store in your data whether
+    /// the work is finished.
     ///
     /// # Examples
     ///
@@ -349,10 +349,10 @@ impl LockGuard {
     ///
     /// Do not resume the lock from the token while a guard of the lock exists, because two guards
     /// with the same token do not exclude each other. DynamoDB refuses a delayed heartbeat of a
-    /// crashed process after another process has resumed the lock. A delayed release by a crashed
-    /// process can release the lock of the process that has resumed the lock from the token. Do not
-    /// resume a lock from a token if a process that used the token earlier may have sent a release
-    /// of the lock.
+    /// crashed process after another process has resumed the lock. After another process has
+    /// resumed the lock from the token, a delayed release by the crashed process can still end the
+    /// lease. If an earlier user of the token may have sent a release of the lock, do not resume
+    /// the lock from the token.
     ///
     /// # Examples
     ///

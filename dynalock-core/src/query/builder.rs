@@ -350,9 +350,10 @@ impl<T, K> Query<T, K> {
         /// [`stream`](Self::stream) first returns the items of the earlier pages, and then returns
         /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A [`page`](Self::page) contains
         /// fewer items than its [`limit`](Self::limit), and a token of the next page, if the budget
-        /// does not allow a further request. If the budget does not allow the reads of whole items
-        /// that [`fetch`](Self::fetch) sends for a page, the call returns
-        /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) instead of the page.
+        /// does not allow a further request. For each page, [`fetch`](Self::fetch) sends extra
+        /// requests that read the complete items. If the budget is too small for these requests,
+        /// the call returns [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) instead of the
+        /// page.
         budget;
     }
 

@@ -10,7 +10,8 @@ use crate::{
 };
 
 impl<T: Versioned> Repository<T> {
-    /// Makes a query of one partition of an index, in the order of the sort key of the index.
+    /// Returns a builder for a query of one partition of an index. The query returns the items in
+    /// the order of the index's sort key.
     ///
     /// | index | result |
     /// |---|---|

@@ -286,9 +286,9 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
     ///
     /// # Errors
     ///
-    /// The result of an item is an error if the write of the item failed, for example an error of
-    /// [`create`](Repository::create). If the write of one item fails, the stream continues with
-    /// the remaining items.
+    /// If the write of an item fails, the result of the item is an error, for example one of the
+    /// errors of [`create`](Repository::create). If the write of one item fails, the stream
+    /// continues with the remaining items.
     ///
     /// # Cancel safety
     ///

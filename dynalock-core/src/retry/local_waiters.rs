@@ -44,7 +44,7 @@ pub(crate) enum RowSource {
     /// A consistent read has returned the lock row, or DynamoDB has returned the lock row with the
     /// refusal of a write.
     ConsistentRead,
-    /// A write has removed the previous holder of the lock.
+    /// A write has removed the holder of the lock, so the lock has no holder.
     Removal,
     /// A write has removed the previous holder of the lock, and the waiters of this process make no
     /// immediate attempt to acquire the lock, so that a waiter of another process can acquire the

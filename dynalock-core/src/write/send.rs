@@ -52,8 +52,8 @@ pub(crate) enum Proof {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delivery {
-    /// A PutItem, UpdateItem or DeleteItem, made anew for each attempt. For an item with a separate
-    /// lease row, the request is a transaction of the item and its lease row.
+    /// A PutItem, UpdateItem or DeleteItem. Each attempt builds a new request. For an item with a
+    /// separate lease row, the request is a transaction of the item and its lease row.
     Plain,
     /// A transaction with a ClientRequestToken, which DynamoDB applies at most once in ten minutes.
     Once,

@@ -27,7 +27,8 @@ pub(crate) const LAST_REQUEST: Duration = Duration::from_millis(50);
 pub(crate) struct Acquisition<'a> {
     pub(crate) spec: &'a AcquireSpec,
     order: Order,
-    /// The owner text of the next attempt, or the call's entry in the queue.
+    /// The owner text of the next attempt. After the call has entered a queue, `owner` is the
+    /// call's entry in the queue.
     pub(crate) owner: Arc<str>,
     pub(crate) observer: ExpiryObserver,
     pub(crate) polls: Polls<'a>,
@@ -100,7 +101,8 @@ impl<'a> Acquisition<'a> {
     }
 
     /// Returns the time limit of the next request of the call. For a call that waits, the limit is
-    /// the remaining wait or [`LAST_REQUEST`], whichever is longer, but at most `limits.deadline`.
+    /// the remaining wait, but at least [`LAST_REQUEST`]. The limit is never longer than
+    /// `limits.deadline`.
     pub(crate) fn deadline(&self, limits: Limits) -> Duration {
         match self.is_single_attempt() {
             true => limits.deadline,
@@ -139,8 +141,8 @@ impl<'a> Acquisition<'a> {
             .with_cost(self.spec.call_cost.as_ref().map(|call_cost| call_cost.cost()))
     }
 
-    /// Returns the fence of the expired holder that the call has removed, if `fence` is the fence
-    /// of the next grant.
+    /// Returns the fence of the expired holder that the call has removed. Returns `None` if other
+    /// grants lie between this holder and the grant with the fence `fence`.
     pub(crate) fn taken_over_before(&self, fence: u64) -> Option<u64> {
         // Each grant raises the fence by one.
         self.taken_over.filter(|expired| expired.checked_add(1) == Some(fence))
@@ -237,8 +239,8 @@ impl<'a> Acquisition<'a> {
         Ok(is_removed)
     }
 
-    /// Sends a heartbeat for a lock that the call has been granted. The heartbeat fails if DynamoDB
-    /// does not answer before the [`deadline`](Self::deadline) of the call's requests.
+    /// Sends a heartbeat for a lock that DynamoDB has granted to the call. The heartbeat fails if
+    /// DynamoDB does not answer before the [`deadline`](Self::deadline) of the call's requests.
     pub(crate) async fn beat_in_time(&self, grant: &Grant, payload: Option<&[u8]>) -> Result<(), Error> {
         let beat = clock::within(self.deadline(self.spec.limits), grant.beat_with(payload)).await;
         beat.unwrap_or_else(|| Err(self.exhausted(Unavailable::Timeout)))
@@ -370,8 +372,8 @@ impl<'a> Acquisition<'a> {
     }
 }
 
-/// Replaces [`Error::Exhausted`] by [`Error::Locked`] if the call's wait has ended, and the last
-/// read of one of the call's locks showed a holder.
+/// Replaces [`Error::Exhausted`] by [`Error::Locked`] if two conditions are true. The call's wait
+/// has ended, and a lock of the call had a holder at its last read.
 pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &'a Acquisition<'s>>) -> Stop {
     if !matches!(stop, Stop::Failed(Error::Exhausted { .. })) {
         return stop;

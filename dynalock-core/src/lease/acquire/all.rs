@@ -126,8 +126,8 @@ async fn read(
     Ok(if denied.is_empty() { AttemptResult::Granted(granted) } else { AttemptResult::Denied(denied) })
 }
 
-/// Selects a new owner text for the next attempt, because a delayed duplicate of an earlier attempt
-/// may still acquire the locks for the earlier owner text.
+/// Selects a new owner text for the next attempt. A delayed duplicate of an earlier attempt may
+/// still acquire the locks, but only with the earlier owner text.
 fn renew_owner(all: &mut [Acquisition<'_>]) {
     give_back(all);
     let owner = all[0].spec.owner();

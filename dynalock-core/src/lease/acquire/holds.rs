@@ -6,9 +6,9 @@ use crate::{
 };
 
 /// The observed holders of one lock, from which a waiter computes the pauses between its reads. The
-/// section "Waiting for a lock" of ARCHITECTURE.md describes the pauses. The longer the holder has
-/// the lock, the longer the waiter pauses between two reads, so the number of reads grows only with
-/// the logarithm of the holding time.
+/// section "Waiting for a lock" of ARCHITECTURE.md describes the pauses. The pause between two
+/// reads grows with the time for which the holder has had the lock. The number of reads therefore
+/// grows only with the logarithm of this time.
 #[derive(Debug, Default)]
 pub(crate) struct ObservedHolds {
     holder: Option<ObservedHolder>,
@@ -129,7 +129,7 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    /// Returns the row of a lock that has a holder, the given fence and no queue.
+    /// Makes a lock row with a holder, the fence `fence` and an empty queue.
     fn plain(fence: u64) -> LockRecord {
         use aws_sdk_dynamodb::types::AttributeValue::{N, S};
         let lock = &LockModel::DEFAULT;

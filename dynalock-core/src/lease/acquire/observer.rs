@@ -13,7 +13,7 @@ use crate::{
 
 pub(crate) struct ExpiryObserver {
     options: LeaseOptions,
-    /// The unit of time of the stored end of a lease.
+    /// The unit in which the table stores the end of a lease.
     unit: TimeUnit,
     rng: fastrand::Rng,
     observed: Option<Observed>,
@@ -24,8 +24,8 @@ pub(crate) struct ExpiryObserver {
     denials: u32,
 }
 
-/// The random delay between the end of a lease and the next request of a waiter is at most `JITTER`
-/// without a queue, and between `JITTER` and twice `JITTER` in a queue.
+/// After the end of a lease, a waiter sends its next request after a random delay. Without a queue,
+/// the delay is at most `JITTER`. In a queue, the delay is between `JITTER` and twice `JITTER`.
 const JITTER: Duration = Duration::from_millis(10);
 
 struct Observed {

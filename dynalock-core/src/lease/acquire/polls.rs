@@ -40,8 +40,8 @@ impl<'a> Polls<'a> {
         self.holder = None;
     }
 
-    /// By default, the shortest pause between two reads is one round trip to DynamoDB, but at most
-    /// the longest pause.
+    /// By default, the minimum pause between two reads is one round trip to DynamoDB. If a round
+    /// trip takes longer than the maximum pause, the minimum pause equals the maximum pause.
     pub(crate) fn pause(&mut self, place: WaiterPlace) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
         let AcquireSpec { connection, options: LeaseOptions { ttl, refresh, .. }, .. } = self.spec;

@@ -33,8 +33,8 @@ pub(super) struct Ticket<'a> {
 }
 
 enum TicketState {
-    /// The call's entry waits in the queue. The `usize` is the smallest number of entries that a
-    /// read has shown before the call's entry.
+    /// The call's entry waits in the queue. The `usize` is the smallest number of entries ahead of
+    /// the call's entry in all reads of the queue so far.
     Waiting(usize),
     /// The call's entry is the head of the queue.
     Head { row: Option<Item>, record: Box<LockRecord> },
@@ -165,8 +165,8 @@ impl<'a> Ticket<'a> {
         Ok(Some(grant))
     }
 
-    /// Returns the start of the lease of the queue's head, or `None` if the start is unknown. The
-    /// specification `queue/protocol.md` defines the start of the lease.
+    /// Returns the time at which the lease of the queue's first entry began, or `None` if the time
+    /// is unknown. The specification `queue/protocol.md` defines the start of the lease.
     fn since(&self, record: &LockRecord, now: Instant) -> Option<Instant> {
         let options = &self.acquisition.spec.options;
         let Expiry::Clock { max_skew } = options.expiry else { return self.last_other };

@@ -155,10 +155,10 @@ impl<F> UnitOfWork<'_, F> {
         pace;
     }
 
-    /// Makes the unit of work check the reads of each run of the closure that writes nothing or
-    /// returns an error. The unit of work returns the result of a run only if the run has read all
-    /// items as they were at the same moment. For a run that has read more than one item, the check
-    /// of the reads costs at most one TransactGetItems request.
+    /// Also checks the reads of a run that writes nothing, and of a run that returns an error. A
+    /// run is one call of the closure. The unit of work returns the result of a run only if the run
+    /// has read all items as they were at the same moment. For a run that has read more than one
+    /// item, the check of the reads costs at most one TransactGetItems request.
     ///
     /// # Examples
     ///

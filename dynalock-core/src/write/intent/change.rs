@@ -324,8 +324,9 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
         self.change.basis().map(|basis| &basis.state)
     }
 
-    /// Changes a create, so that its next attempt overwrites an expired item, or requires that the
-    /// key has no item.
+    /// Changes the condition of a create for its next attempt. If the key has an expired item, the
+    /// next attempt overwrites the item. Otherwise, the next attempt requires that the key has no
+    /// item.
     fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error> {
         let creates = matches!(self.change, ItemChange::Create | ItemChange::Recreate(..));
         if !creates || stored.is_some_and(|item| !self.expiry.is_over(T::MODEL, item)) {
