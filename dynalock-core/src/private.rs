@@ -178,7 +178,7 @@ impl<V: KeptTimeField + Default> KeptTimeField for Option<V> {
 }
 
 /// A type that a field with `#[dynalock(expires)]` may have. A field with `#[dynalock(expires)]`
-/// contains the time to live of the item.
+/// contains the time at which the item expires.
 #[diagnostic::on_unimplemented(
     message = "a time to live is a whole number of epoch seconds, or an `Option` of one, not `{Self}`",
     label = "must be `u64`, `i64` or `u32`, or an `Option` of one"

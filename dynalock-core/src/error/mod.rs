@@ -433,20 +433,19 @@ pub enum Error {
     /// The key attributes of the table, or of the index that the call reads, differ from the key
     /// attributes of the struct. The failed call has written nothing.
     ///
-    /// [`Repository::create_table`](crate::Repository::create_table) compares the key attributes of
-    /// the table with the key attributes of the struct, and reports the difference. If a call other
-    /// than `create_table` returns `TableMismatch`, the error contains DynamoDB's message.
+    /// [`Repository::create_table`](crate::Repository::create_table) compares the key attributes and
+    /// the time to live of the table with the struct, and reports the first difference. If a call
+    /// other than `create_table` returns `TableMismatch`, the error contains DynamoDB's message.
     /// [`Repository::verify_table`](crate::Repository::verify_table) reports all differences of the
     /// table and of its indexes.
-    #[error("the key of {}table `{table}` differs from the key of its type: {reason}", of_index(*index))]
+    #[error("{}table `{table}` does not fit its type: {reason}", of_index(*index))]
     #[non_exhaustive]
     TableMismatch {
         /// The name of the table.
         table: Arc<str>,
         /// The name of the index that the call reads, or `None` if the call uses the table itself.
         index: Option<&'static str>,
-        /// How the key attributes of the struct differ from the key attributes of the table or the
-        /// index.
+        /// The difference between the struct and the table or the index.
         reason: String,
     },
 

@@ -18,9 +18,9 @@ pub enum InvalidSetting {
     )]
     #[non_exhaustive]
     Refresh {
-        /// The shortest refresh interval that the caller has set.
+        /// The lower bound of the refresh interval, as set by the caller.
         min: Duration,
-        /// The longest refresh interval that the caller has set.
+        /// The upper bound of the refresh interval, as set by the caller.
         max: Duration,
     },
     /// The caller has called `acquire_all` or `lock_any` with an empty list.

@@ -33,7 +33,7 @@ pub(crate) struct Grant {
     pub(crate) connection: Arc<Connection>,
     pub(crate) row: Row,
     pub(crate) options: LeaseOptions,
-    /// The time limit of a call of `extend` or `resume`, including repeated heartbeats.
+    /// The time limit of one call of `extend` or `resume`, including all retries of its heartbeat.
     pub(super) deadline: Duration,
     pub(crate) kind: GrantKind,
     pub(crate) owner: Arc<str>,

@@ -179,12 +179,12 @@ impl Locks {
         /// often.
         ///
         /// If the row of the lock is smaller than 4 KB, an eventually consistent read by a waiter
-        /// costs half a read unit. Reads by the next waiter of a queue are strongly consistent, and
-        /// cost one read unit each. With 250 milliseconds between two reads, the next waiter of a
-        /// queue consumes about 4 read units a second, and each other waiter consumes about 2 read
-        /// units a second. The longer the interval between two reads, the later a waiter notices
-        /// the release of the lock. The time at which the lease of a crashed holder ends does not
-        /// depend on the intervals between the reads of the waiters.
+        /// costs half a read unit. Reads by the waiter at the front of a queue are strongly
+        /// consistent, and cost one read unit each. With 250 milliseconds between two reads, the
+        /// waiter at the front of a queue consumes about 4 read units a second. Each other waiter
+        /// consumes about 2 read units a second. The longer the interval between two reads, the
+        /// later a waiter notices the release of the lock. The time at which the lease of a crashed
+        /// holder ends does not depend on the intervals between the reads of the waiters.
         refresh;
         /// If DynamoDB does not answer a request, the call ends at the deadline of the request. The
         /// default deadline of a request is 5 seconds. The transaction that acquires several locks

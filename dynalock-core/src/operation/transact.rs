@@ -20,7 +20,8 @@ const NAME: &str = "TransactWriteItems";
 /// of the members of a JSON map.
 pub(crate) struct Transact {
     /// The actions of the transaction, or `None` after the first attempt. The first attempt moves
-    /// the actions into its request, because a copy of the large actions would be slow.
+    /// the actions into its request, because a copy of the large actions would be slow. Retries
+    /// send the bytes of the first request.
     actions: Mutex<Option<Vec<TransactWriteItem>>>,
     tables: Vec<Arc<str>>,
     /// The ClientRequestToken, or `None` if the SDK generates the token.

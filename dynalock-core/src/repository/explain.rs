@@ -202,8 +202,8 @@ where
     ///
     /// # Errors
     ///
-    /// - [`Error::KeyChanged`]: the key of `stored`, or of the value that the closures of the call
-    ///   made, differs from the key of the call.
+    /// - [`Error::KeyChanged`]: the key that the call got differs from the key of `stored`, or from
+    ///   the key of the value that a closure returned.
     /// - [`Error::VersionExhausted`], [`Error::ExpressionTooLong`], [`Error::InvalidKey`] or
     ///   [`Error::Encode`]: without `explain_on`, the call would fail with the same error.
     pub fn explain_on(&mut self, stored: Option<&Stored<T>>) -> Result<Explained> {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::types::{IndexStatus, TableDescription, TableStatus};
 
-use super::compare::key_differences;
+use super::{TableDifference, compare::key_differences};
 use crate::{
     error::{Error, Result, Unavailable},
     model::Model,
@@ -36,8 +36,7 @@ pub(crate) async fn create(creation: Creation<'_>) -> Result<()> {
     let mut attempts = Attempts::new(connection, limits);
     let described = until_active(&mut attempts, creation).await?;
     if let Some(difference) = key_differences(model, &described).first() {
-        let (table, reason) = (Arc::clone(table), difference.to_string());
-        return Err(Error::TableMismatch { table, index: None, reason });
+        return Err(mismatch(table, difference));
     }
     match model.times.expires {
         Some(expires) => until_time_to_live_is_on(&mut attempts, creation, expires.name).await,
@@ -86,8 +85,13 @@ async fn until_time_to_live_is_on(
     let mut switched = None;
     loop {
         let on = attempts.repeat(table, || operation::describe_time_to_live(client, table)).await?;
-        if on.as_deref() == Some(attribute) {
-            return Ok(());
+        match on {
+            Some(on) if on == attribute => return Ok(()),
+            // DynamoDB would refuse the UpdateTimeToLive.
+            Some(found) => {
+                return Err(mismatch(table, &TableDifference::TimeToLiveAttribute { expected: attribute, found }));
+            }
+            None => {}
         }
         switched = match switched {
             None => Some(attempts.repeat(table, || operation::switch_time_to_live_on(client, table, attribute)).await),
@@ -100,6 +104,10 @@ async fn until_time_to_live_is_on(
             }
         };
     }
+}
+
+fn mismatch(table: &Arc<str>, difference: &TableDifference) -> Error {
+    Error::TableMismatch { table: Arc::clone(table), index: None, reason: difference.to_string() }
 }
 
 fn not_active() -> Error {

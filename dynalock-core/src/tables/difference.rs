@@ -280,8 +280,8 @@ impl fmt::Display for TableDifference {
             ),
             Self::TimeToLiveAttribute { expected, found } => write!(
                 f,
-                "time to live is on for the attribute `{found}`, and that of the type is `{expected}`: switch it off, wait an \
-                 hour, and switch it on for `{expected}` with UpdateTimeToLive"
+                "time to live is on for the attribute `{found}`, but the type has the attribute `{expected}`: switch it off, \
+                 wait an hour, and switch it on for `{expected}` with UpdateTimeToLive"
             ),
             Self::TimeToLiveUndeclared { found } => write!(
                 f,

@@ -428,10 +428,10 @@ impl Transaction {
     /// Returns the request that [`commit`](Self::commit) would send. `explain` sends nothing, and
     /// the caller can still change and commit the transaction.
     ///
-    /// Before the write, the commit reads the item of each value from [`Stored::assume`]. For a
-    /// type that keeps the lease in the item, the commit first reads each item that the transaction
-    /// replaces. If the commit must read items before the write, the result of `explain` contains
-    /// the reads, and is not [complete](Explained::is_complete).
+    /// For each value that [`Stored::assume`] made, the commit reads the stored item before the
+    /// write. For a type that keeps the lease in the item, the commit first reads each item that
+    /// the transaction replaces. If the commit must read items before the write, the result of
+    /// `explain` contains the reads, and is not [complete](Explained::is_complete).
     ///
     /// # Examples
     ///

@@ -117,7 +117,12 @@ async fn a_table_of_a_type_that_expires_has_time_to_live(shop: &Shop) {
 async fn time_to_live_on_another_attribute_is_refused(shop: &Shop) {
     let table = shop.table::<Session>().await;
     let moved = shop.named::<Moved>(table.name());
-    expect_error!(moved.create_table().await, Error::Rejected(_));
+    let reason = expect_error!(moved.create_table().await, Error::TableMismatch { index: None, reason, .. } => reason);
+    assert!(
+        reason.starts_with("time to live is on for the attribute `until`, but the type has the attribute `ends`"),
+        "{reason}"
+    );
+    assert_eq!(shop.counts(["UpdateTimeToLive"]), [0]);
     let report = moved.verify_table().await.unwrap();
     assert!(
         matches!(report.differences(), [TableDifference::TimeToLiveAttribute { expected: "ends", .. }]),
@@ -220,8 +225,8 @@ async fn every_call_says_that_the_key_of_the_table_differs(shop: &Shop) {
     for error in errors {
         let text = error.to_string();
         // DynamoDB Local does not name the action of a transaction, so the error names all tables.
-        assert!(text.starts_with("the key of table `") && text.contains(name), "{text}");
-        assert!(text.contains("` differs from the key of its type: "), "{text}");
+        assert!(text.starts_with("table `") && text.contains(name), "{text}");
+        assert!(text.contains("` does not fit its type: "), "{text}");
         assert!(text.contains("`verify_table` compares the table with its type"), "{text}");
         expect_error!(Err::<(), _>(error), Error::TableMismatch { index: None, .. });
     }

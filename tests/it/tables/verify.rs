@@ -321,7 +321,7 @@ async fn time_to_live_on_another_attribute() {
     assert_difference!(
         Live { expiring: Some("price"), ..FITTING }.difference().await,
         TableDifference::TimeToLiveAttribute { expected: "until", found, .. } if found == "price",
-        "time to live is on for the attribute `price`, and that of the type is `until`"
+        "time to live is on for the attribute `price`, but the type has the attribute `until`"
     );
 }
 

@@ -78,7 +78,8 @@ enum Attempt<T> {
 /// The longest pause of a worker after a batch with at least one conflict.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// The number of bytes that the calls after the first call may add to the write of a batch.
+/// The maximum number of bytes that all calls except the first may together add to the write of a
+/// batch.
 const MOST_GROWTH: usize = 64 * 1024;
 
 /// The time limit for one run of all closures of a batch.

@@ -326,8 +326,7 @@ async fn an_index_with_another_key_than_its_type_is_named(shop: &Shop) {
     ] {
         let error = expect_error!(result, error @ Error::TableMismatch { .. } => error);
         let text = error.to_string();
-        let start =
-            format!("the key of index `{index}` of table `{}` differs from the key of its type: ", table.name());
+        let start = format!("index `{index}` of table `{}` does not fit its type: ", table.name());
         assert!(text.starts_with(&start), "{text}");
         assert!(text.ends_with("`verify_table` compares the table with its type and says what differs"), "{text}");
         assert!(matches!(error, Error::TableMismatch { index: Some(named), .. } if named == index), "{error:?}");
