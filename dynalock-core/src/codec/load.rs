@@ -70,7 +70,8 @@ pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<S
 
 /// Returns the [`State`] of an expired item.
 pub(crate) fn expired_state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<State, Error> {
-    let expired_at = model.times.expires.and_then(|expires| item.get(expires.name).cloned());
+    let expires = model.times.expires.and_then(|expires| item.get(expires.name));
+    let expired_at = expires.map(|time| Box::new(time.clone()));
     Ok(State { expired_at, ..state_of(model, table, item)? })
 }
 

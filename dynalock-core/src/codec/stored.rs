@@ -75,7 +75,7 @@ pub(crate) struct State {
     pub(crate) image: Option<Box<Item>>,
     /// The time to live of an expired item. The condition compares the time to live, because a
     /// program without versions can renew it and leave the version unchanged.
-    pub(crate) expired_at: Option<AttributeValue>,
+    pub(crate) expired_at: Option<Box<AttributeValue>>,
 }
 
 impl<T> Stored<T> {

@@ -70,7 +70,7 @@ pub(crate) fn unchanged<'a>(
     }
     match (image, expired_at.as_ref().zip(model.times.expires)) {
         (Some(image), _) => same_content(model, image, written, &mut terms, to),
-        (None, Some((time, expires))) => terms.equal(to.name(expires.name), to.value(time.clone())),
+        (None, Some((time, expires))) => terms.equal(to.name(expires.name), to.value(AttributeValue::clone(time))),
         (None, None) => {}
     }
     terms.finish()
