@@ -305,7 +305,8 @@ pub enum Error {
     /// A write changes or compares too many attributes, so the expression of the write is longer
     /// than DynamoDB allows. The failed call has written nothing.
     #[error(
-        "a write to table `{table}` needs an expression of {bytes} bytes, and DynamoDB takes 4096 bytes and 300 operators: {remedy}"
+        "a write to table `{table}` needs an expression of {bytes} bytes with {operators} operators, and DynamoDB takes 4096 \
+         bytes with 300 operators: {remedy}"
     )]
     #[non_exhaustive]
     ExpressionTooLong {
@@ -313,6 +314,8 @@ pub enum Error {
         table: Arc<str>,
         /// The length of the expression in bytes.
         bytes: usize,
+        /// The number of operators and functions in the expression, as DynamoDB counts them.
+        operators: usize,
         /// Advice for the caller on how to shorten the expression.
         remedy: &'static str,
     },

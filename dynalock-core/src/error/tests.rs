@@ -104,7 +104,7 @@ fn without_spent() -> Vec<(Error, bool)> {
             false,
         ),
         (Error::VersionExhausted { table: table() }, false),
-        (Error::ExpressionTooLong { table: table(), bytes: 4097, remedy: "a remedy" }, false),
+        (Error::ExpressionTooLong { table: table(), bytes: 4097, operators: 12, remedy: "a remedy" }, false),
         (Error::Unavailable(Unavailable::Refused), true),
         (Error::Unavailable(Unavailable::Credentials("why".into())), true),
         (Error::Unavailable(Unavailable::NotSent("why".into())), true),

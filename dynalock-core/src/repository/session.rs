@@ -280,8 +280,8 @@ impl<T: Versioned> Session<T> {
         match self.plan_changes(&intent, changes) {
             // A short condition identifies the exact state of an item only if the item is tracked
             // (has a version and write ids).
-            Err(Error::ExpressionTooLong { bytes, .. }) if intent.is_tracked() => {
-                Box::pin(self.update_as_put(intent, bytes)).await
+            Err(too_long @ Error::ExpressionTooLong { .. }) if intent.is_tracked() => {
+                Box::pin(self.update_as_put(intent, too_long)).await
             }
             first => {
                 let result = self.writer(&intent).send(first?).await?;
@@ -290,9 +290,9 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Sends an update as a PutItem of the whole item. `bytes` is the length of the update
-    /// expression, which is too long.
-    async fn update_as_put(&mut self, intent: IntentOf<T>, bytes: usize) -> Result<WriteResult<Stored<T>>, Error> {
+    /// Sends an update as a PutItem of the whole item. `too_long` is the error of the update
+    /// expression.
+    async fn update_as_put(&mut self, intent: IntentOf<T>, too_long: Error) -> Result<WriteResult<Stored<T>>, Error> {
         let (table, key) = (Arc::clone(self.table()), intent.value.key());
         let get = self.get(&key)?;
         let mut item = self.attempts.read(&get).await?;
@@ -312,7 +312,12 @@ impl<T: Versioned> Session<T> {
             }
             let changes = intent.changes()?;
             if intent.keeps_foreign(&stored, &changes) {
-                return Err(Error::ExpressionTooLong { table, bytes, remedy: FOREIGN_REMEDY });
+                return Err(match too_long {
+                    Error::ExpressionTooLong { table, bytes, operators, .. } => {
+                        Error::ExpressionTooLong { table, bytes, operators, remedy: FOREIGN_REMEDY }
+                    }
+                    other => other,
+                });
             }
             let content = changes.after(T::MODEL, &stored);
             let met = match self.write(&PutOver { intent: &intent, stored: &stored, content }).await? {

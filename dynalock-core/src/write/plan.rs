@@ -100,7 +100,10 @@ impl WritePosition {
 pub(super) fn check_size(write: &Write) -> Result<(), Error> {
     const MOST_BYTES: usize = 4096;
     const MOST_OPERATORS: usize = 300;
-    let too_long = |bytes, remedy| Err(Error::ExpressionTooLong { table: Arc::clone(&write.table), bytes, remedy });
+    let too_long = |text: &str, remedy| {
+        let (table, bytes, operators) = (Arc::clone(&write.table), text.len(), operators(text));
+        Err(Error::ExpressionTooLong { table, bytes, operators, remedy })
+    };
     let (update_remedy, condition_remedy) = match &write.action {
         Action::Patch(_) => (PATCH_REMEDY, PATCH_REMEDY),
         _ => (UPDATE_REMEDY, CONDITION_REMEDY),
@@ -108,14 +111,14 @@ pub(super) fn check_size(write: &Write) -> Result<(), Error> {
     if let Action::Update(text) | Action::Patch(text) = &write.action
         && text.len() > MOST_BYTES
     {
-        return too_long(text.len(), update_remedy);
+        return too_long(text, update_remedy);
     }
     match &write.condition {
         // A condition of at most 600 bytes cannot contain more than 300 operators.
         Some(text)
             if text.len() > MOST_BYTES || (text.len() > 2 * MOST_OPERATORS && operators(text) > MOST_OPERATORS) =>
         {
-            too_long(text.len(), condition_remedy)
+            too_long(text, condition_remedy)
         }
         Some(_) | None => Ok(()),
     }
@@ -125,6 +128,5 @@ const UPDATE_REMEDY: &str = "it changes too many attributes at once: change fewe
                              `Repository::update`, which can put the whole item if it has a version and `_writes`";
 const PATCH_REMEDY: &str =
     "the patch has too many changes or too long a condition: send several patches, or use `update_with`";
-const CONDITION_REMEDY: &str = "its condition is too long: an item without a version or without `_writes` is compared as a whole, so give it both \
-                                with the SDK (the version a number, `_writes` eight random bytes) and read it again; or ask for less in \
-                                conditions of your own";
+const CONDITION_REMEDY: &str = "its condition is too long: an item without a version or without `_writes` is compared as a whole, so \
+                                send it a `patch`, which adds both, and read it again; or ask for less in conditions of your own";
