@@ -27,9 +27,9 @@ pub(super) fn check_new<T: Versioned>(table: &Arc<str>, item: Item) -> Result<()
 /// `changes.remove`. Returns an error if serde could not decode the item after the changes, or
 /// would ignore a changed attribute.
 ///
-/// If an item contains both a field and an alias of the field, serde reports a duplicate field, or
-/// reads the whole flattened field as `None` if its type is an `Option`. If a write removes a field
-/// but not its alias, serde reads the old value from the alias.
+/// If an item contains both a field and an alias of the field, serde reports a duplicate field. If
+/// the type of the flattened field is an `Option`, serde instead reads the whole flattened field as
+/// `None`. If a write removes a field but not its alias, serde reads the old value from the alias.
 ///
 /// `stored` is the stored item without the attributes that the library adds, for example `_writes`.
 /// `written` contains the attributes that serde writes for the value.

@@ -99,9 +99,9 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The patch does not fit the stored item, so the failed call has written nothing. One possible
-    /// cause of `Unpatchable` is an attribute that has another type than the field of the struct,
-    /// or that is stored under an alias of the field. Another possible cause of `Unpatchable` is a
+    /// The patch does not fit the stored item, so the failed call has written nothing. Possible
+    /// causes of `Unpatchable` are an attribute with another type than the field of the struct, and
+    /// an attribute under an alias of the field. Another possible cause of `Unpatchable` is a
     /// missing attribute that the patch requires, or a missing value on the document path of a
     /// change.
     #[error("a patch cannot change `{attribute}` of an item in table `{table}`: {reason} ({spent})")]
@@ -242,8 +242,9 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The value that the call writes has another key than the item that the caller has read or
-    /// named, or the etag in the call belongs to another item. The failed call has written nothing.
+    /// The key of the written value differs from the key of the item that the caller has read or
+    /// named. The error also occurs if the etag in the call belongs to another item. The failed
+    /// call has written nothing.
     ///
     /// DynamoDB cannot change the key of an item. To change a key, create an item with the new key,
     /// and delete the old item.
@@ -328,9 +329,9 @@ pub enum Error {
     /// refused request.
     ///
     /// Read the item to see the current state of the item. A write that starts from a new read of
-    /// the item is safe, because DynamoDB refuses the write if another caller has changed the item
-    /// since the read. If you repeat the write without a read of the item, DynamoDB may apply the
-    /// change twice.
+    /// the item is safe. DynamoDB refuses such a write if another caller has changed the item since
+    /// the read. If you repeat the write without a read of the item, DynamoDB may apply the change
+    /// twice.
     #[error(
         "a write to table `{table}` may or may not have been applied, and the item does not show the outcome ({spent}); \
          read the item before writing again{}", because(.last.as_deref())

@@ -137,8 +137,8 @@ impl<V, P: AsPrefix<V>> AsPrefix<Option<V>> for P {
     note = "a string contains strings, a list or a set its elements; for a newtype of one of them implement `dynalock::condition::AsPart`"
 )]
 pub trait AsPart<V> {
-    /// Returns the argument of `contains` as a value that serde writes as a string for a string
-    /// attribute, and in the same form as the stored elements for a list or a set.
+    /// Returns the argument of `contains` in the stored form. For a string attribute, the argument
+    /// is a string. For a list or a set, the argument has the form of the stored elements.
     fn as_part(&self) -> impl Serialize;
 }
 

@@ -58,12 +58,11 @@ macro_rules! patch_methods {
         /// stored null.
         ///
         /// If the sum would be outside the range of the field's type, the patch changes nothing,
-        /// and the call fails with [`Error::OutOfRange`](crate::Error::OutOfRange). If `delta` is
-        /// so large that every sum would be outside the range of the field's type, the library
-        /// sends no request, and the call fails with
-        /// [`Error::InvalidPatch`](crate::Error::InvalidPatch). DynamoDB calculates with a
-        /// precision of 38 digits. If a sum of floats needs more than 38 digits, the call may fail
-        /// with [`Error::Rejected`](crate::Error::Rejected).
+        /// and the call fails with [`Error::OutOfRange`](crate::Error::OutOfRange). If every sum
+        /// with `delta` is outside the range of the field's type, the call fails with
+        /// [`Error::InvalidPatch`](crate::Error::InvalidPatch) without a request. DynamoDB
+        /// calculates with a precision of 38 digits. If a sum of floats needs more than 38 digits,
+        /// the call may fail with [`Error::Rejected`](crate::Error::Rejected).
         ///
         /// # Examples
         ///

@@ -175,8 +175,8 @@ impl Locks {
         ///
         /// If several calls of one process wait for the same lock, one of the calls reads the row
         /// of the lock for all of the calls. If the holder is in the same process as the waiters, a
-        /// release of the lock wakes the next waiter, so the waiters read the row of the lock less
-        /// often.
+        /// release of the lock wakes the next waiter. The waiters then read the row of the lock
+        /// less often.
         ///
         /// If the row of the lock is smaller than 4 KB, an eventually consistent read by a waiter
         /// costs half a read unit. Reads by the waiter at the front of a queue are strongly

@@ -84,8 +84,8 @@ impl Locks {
 
     /// Deletes the row of a lock that is no longer needed, if no caller holds the lock. Returns
     /// `true` if the row of the lock no longer exists. Returns `false` if the lock is held, or was
-    /// first granted within the last minute. If DynamoDB's reply was lost, `false` can also mean
-    /// that the call has deleted the row, and another caller has acquired the name since.
+    /// first granted within the last minute. After a lost reply, `false` can also have another
+    /// meaning: the call has deleted the row, and another caller has acquired the name since.
     ///
     /// If callers use the name of a retired lock again, the fences of the new grants are higher
     /// than the fences of all earlier grants. The first fence in a new lock row is the current time
@@ -95,8 +95,8 @@ impl Locks {
     ///
     /// Retire a lock only when callers have stopped acquiring the lock. If an acquire request is
     /// delayed by more than a minute, the request may create the row of the lock again after
-    /// `retire` has deleted the row. If a delayed acquire request creates the row of a retired
-    /// lock, the new fence is the send time of the request, which may be lower than the earlier
+    /// `retire` has deleted the row. A delayed acquire request may create the row of a retired lock
+    /// again. The new fence is then the send time of the request, and may be lower than the earlier
     /// fences of the lock.
     ///
     /// Only `retire` deletes the row of a lock. Do not enable time to live for the table, because

@@ -49,12 +49,12 @@ impl<O, N> Acquire<O, N> {
     ///
     /// When the lease of a crashed holder ends, other callers remove the holder's entry from the
     /// queue. Other callers remove the entry of a crashed waiter at most one ttl after the entry
-    /// has become the first entry of the queue. If the connection to DynamoDB breaks while a call
-    /// enters or leaves the queue, a background task removes the call's entry when DynamoDB answers
-    /// again. The background task that removes a queue entry stops after ten minutes without an
-    /// answer from DynamoDB, or after a ttl if the ttl is longer than ten minutes. While a client
-    /// still removes an entry of an earlier call, a new call for the same lock waits, at most until
-    /// the deadline of the new call.
+    /// has become the first entry of the queue. The connection to DynamoDB may break while a call
+    /// enters or leaves the queue. A background task then removes the call's entry as soon as
+    /// DynamoDB answers again. The background task that removes a queue entry stops after ten
+    /// minutes without an answer from DynamoDB, or after a ttl if the ttl is longer than ten
+    /// minutes. While a client still removes an entry of an earlier call, a new call for the same
+    /// lock waits, at most until the deadline of the new call.
     ///
     /// # Examples
     ///

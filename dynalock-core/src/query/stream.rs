@@ -20,8 +20,8 @@ use crate::{codec::Item, error::Result};
 ///
 /// If an item cannot be decoded, the stream returns an error in place of the item, and continues
 /// with the next item. If a page cannot be read, the stream returns an error and ends. If the
-/// request for the next page fails while the stream still has items, the stream returns the
-/// remaining items, and then requests the page again with a new deadline.
+/// request for the next page fails while the stream still has items, the stream first returns the
+/// remaining items. The stream then requests the page again with a new deadline.
 #[must_use = "nothing is read until this is polled"]
 pub struct ItemStream<R> {
     table: Arc<str>,

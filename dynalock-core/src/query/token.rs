@@ -74,8 +74,8 @@ impl PageToken {
         Self(text.trim_end_matches('=').replace('+', "-").replace('/', "_"))
     }
 
-    /// Returns an error if another query or scan made the page token, if the signature of the page
-    /// token is wrong, or if no item of the query can have the key in the page token.
+    /// Returns an error in three cases: another query or scan made the page token, the signature of
+    /// the page token is wrong, or no item of the query can have the key in the page token.
     pub(super) fn open(&self, plan: &ReadPlan, secret: Option<&Secret>) -> Result<Item> {
         const OTHER_QUERY: &str = "it belongs to another query";
         const UNSIGNED: &str = "it is not signed with the key of this query";

@@ -103,10 +103,10 @@ where
     /// runs the closure of the call on a clone of `stored`. The returned `Explained` contains the
     /// read of the item, and the write of the closure's changes. `explain_on` sends no request.
     ///
-    /// If the closure of the call changes nothing, the returned `Explained` contains no write. If
-    /// `stored` comes from [`Stored::assume`], or if the update expression would be too long, the
-    /// `Explained` contains no write, and is not [complete](Explained::is_complete). The library
-    /// cannot compute a write that depends on attributes missing from `stored`.
+    /// If the closure of the call changes nothing, the returned `Explained` contains no write. The
+    /// `Explained` contains no write, and is not [complete](Explained::is_complete), in two cases:
+    /// `stored` comes from [`Stored::assume`], or the update expression would be too long. The
+    /// library cannot compute a write that depends on attributes missing from `stored`.
     ///
     /// # Examples
     ///

@@ -219,9 +219,9 @@ impl<T> Repository<T> {
     ///
     /// The meter includes the costs of lease requests, heartbeats and releases. A transaction or a
     /// [`transact`](crate::transact) call is metered if it uses at least one metered repository. A
-    /// transaction adds the costs for each table to the meter of the table's repository. If a
-    /// transaction uses two metered repositories of the same table, the transaction adds the costs
-    /// of the table to the meter of the repository that the transaction used first.
+    /// transaction adds the costs for each table to the meter of the table's repository. A
+    /// transaction may use two metered repositories of the same table. The costs of the table then
+    /// count for the meter of the repository that the transaction used first.
     ///
     /// `metered` returns a repository with a new retry budget and a new measurement of the round
     /// trip. A program should call `metered` only once, where the program makes the repository. The

@@ -64,9 +64,9 @@ impl<T: Versioned> Repository<T> {
     /// without `exactly_once`, the call reads the item. Each item contains the ids of the last
     /// eight patches of the item, in the attributes `_p0` to `_p7`.
     ///
-    /// If the item that the call reads after a lost reply contains the id of the patch, the patch
-    /// was applied, and the call returns the item. The returned item may also contain writes of
-    /// other callers after the patch. If the item does not contain the id of a patch whose reply
+    /// After a lost reply, the call reads the item. If the item contains the id of the patch, the
+    /// patch was applied, and the call returns the item. The returned item may also contain writes
+    /// of other callers after the patch. If the item does not contain the id of a patch whose reply
     /// was lost, the call returns [`Error::Indeterminate`]. The library cannot distinguish the
     /// possible causes of a missing patch id: the request was lost, the request may still arrive at
     /// DynamoDB, or later patches have removed the id.
@@ -99,7 +99,7 @@ impl<T: Versioned> Repository<T> {
     ///   after a patch with `exactly_once` fails or finds no item, the call returns
     ///   `Indeterminate`.
     /// - [`Error::Decode`] or [`Error::Corrupt`]: the patch was applied, but the item cannot be
-    ///   decoded into a `T`, because a program that does not use dynalock stored a value that `T`
+    ///   decoded into a `T`. A program that does not use dynalock has stored a value that `T`
     ///   cannot read. For example, if an attribute of a whole-number field contains 2.5, an `add`
     ///   of 1 succeeds, but `T` cannot read the new value 3.5.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible.

@@ -80,8 +80,8 @@ impl<T, K> Request<T, K> {
         deadline;
         /// The default limit is the number of attempts that the repository allows.
         ///
-        /// If many callers write the same item, a call may need many attempts in a short time, so
-        /// limit the call by a deadline instead of a number of attempts.
+        /// If many callers write the same item, a call may need many attempts in a short time.
+        /// Limit such a call by a deadline instead of a number of attempts.
         attempts;
         ///
         /// The default capacity budget is the budget of the repository. In a call that writes many
@@ -109,11 +109,11 @@ impl<T, K: Checked> Request<T, K> {
     /// `exactly_once`, a write consumes twice the usual write units.
     ///
     /// A call with `exactly_once` returns [`Error::Indeterminate`](crate::Error::Indeterminate) if
-    /// DynamoDB replied to none of its attempts. After a lost reply, a call with `exactly_once`
-    /// also returns `Indeterminate` if DynamoDB refuses the next attempt because the key of a
-    /// create has an item, another caller holds a lease on the item, or the item has no attribute
-    /// `_writes`. If DynamoDB refuses an attempt because of a lease, DynamoDB may still apply a
-    /// delayed duplicate of the attempt after the end of the lease.
+    /// DynamoDB replied to none of its attempts. After a lost reply, DynamoDB may refuse the next
+    /// attempt of the call. A call with `exactly_once` then also returns `Indeterminate` in three
+    /// cases: the key of a create has an item, another caller holds a lease on the item, or the
+    /// item has no attribute `_writes`. If DynamoDB refuses an attempt because of a lease, DynamoDB
+    /// may still apply a delayed duplicate of the attempt after the end of the lease.
     ///
     /// # Examples
     ///

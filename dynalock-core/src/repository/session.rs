@@ -79,8 +79,8 @@ impl<T: Versioned> Session<T> {
         Ok(GetItem { table: Arc::clone(self.table()), key, consistent: true })
     }
 
-    /// Returns the item from which the next attempt starts: the item in DynamoDB's refusal (`met`),
-    /// or a newly read item if the call has slept since the refusal.
+    /// Returns the item from which the next attempt starts. This is the item in DynamoDB's refusal
+    /// (`met`), or, if the call has slept since the refusal, a newly read item.
     pub(crate) async fn after_conflict(
         &mut self,
         get: &GetItem,

@@ -180,8 +180,8 @@ impl<T: Versioned> Repository<T> {
     ///
     /// - If an import overwrites an item that contains a lease, the lease is lost. A holder detects
     ///   the loss of its lease at its next write or heartbeat. If the lease is in a [separate
-    ///   row](crate::Lockable), an import neither reads nor writes the separate row. If an import
-    ///   overwrites an item whose lease is in a separate row, the holder keeps the lease, and the
+    ///   row](crate::Lockable), an import neither reads nor writes the separate row. An import may
+    ///   overwrite an item whose lease is in a separate row. The holder keeps the lease, and the
     ///   next write of the holder starts from the imported item.
     /// - Each imported item has version 1 and new random ids, like a created item. If a caller
     ///   writes a value that the caller read before the import, the write fails with a conflict.
@@ -190,8 +190,8 @@ impl<T: Versioned> Repository<T> {
     /// - DynamoDB may leave items of a request unprocessed. The import repeats the puts of
     ///   unprocessed items, with growing pauses, until the deadline. If an item is still
     ///   unprocessed at the deadline, the result of the item is an error. If DynamoDB refuses a
-    ///   request because of one item, the import sends each item of the request separately, so that
-    ///   only the refused item gets an error.
+    ///   request because of one item, the import sends each item of the request separately. Only
+    ///   the refused item then gets an error.
     /// - If an import repeats a request after a lost reply, the first request may arrive later than
     ///   the repeated request, and overwrite newer writes of other callers.
     ///

@@ -46,9 +46,8 @@ pub(crate) enum RowSource {
     ConsistentRead,
     /// A write has removed the holder of the lock, so the lock has no holder.
     Removal,
-    /// A write has removed the previous holder of the lock, and the waiters of this process make no
-    /// immediate attempt to acquire the lock, so that a waiter of another process can acquire the
-    /// lock.
+    /// A write has removed the holder of the lock. The waiters of this process make no immediate
+    /// attempt to acquire the lock, so a waiter of another process can acquire the lock.
     RemovalForOthers,
 }
 
@@ -124,7 +123,8 @@ impl LocalWaiter {
     }
 
     /// Returns `true` if `owner` is the owner text (label and nonce) of a waiting call in this
-    /// process, or of the call that most recently stopped waiting for the lock.
+    /// process. Also returns `true` for the owner text of the call that most recently stopped
+    /// waiting for the lock.
     pub(crate) fn is_local(&self, owner: &str) -> bool {
         let row = self.row.borrow();
         row.left.iter().chain(&row.waiters).any(|local| **local == *owner)

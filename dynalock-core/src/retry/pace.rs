@@ -11,13 +11,13 @@ use std::{sync::Arc, time::Duration};
 /// - A call makes four times as many immediate attempts between two sleeps as before its first
 ///   sleep.
 /// - The longer a call has been running, the shorter are its sleeps. The length of each sleep is
-///   random. The maximum length of a sleep is `12 × n² / t`, where `t` is the time since the start
-///   of the call, and `n` is the number of running calls of the repository and its clones that have
-///   slept after a conflict. In `12 × n² / t`, the unit of `t` and of the maximum length is the
-///   average round trip time between the client and DynamoDB. In a call of `transact`, a round trip
-///   also includes the average run time of the closure. Except near the deadline of the call, the
-///   maximum length of a sleep is between one and 40 round trip times. Every sleep ends early
-///   enough for another attempt before the deadline of the call.
+///   random. The maximum length of a sleep is `12 × n² / t`. In this formula, `t` is the time since
+///   the start of the call. The number `n` counts the running calls of the repository and its
+///   clones that have slept after a conflict. In `12 × n² / t`, the unit of `t` and of the maximum
+///   length is the average round trip time between the client and DynamoDB. In a call of
+///   `transact`, a round trip also includes the average run time of the closure. Except near the
+///   deadline of the call, the maximum length of a sleep is between one and 40 round trip times.
+///   Every sleep ends early enough for another attempt before the deadline of the call.
 ///
 /// The constants in `12 × n² / t` come from a simulation in which four processes write to one item.
 /// In `12 × n² / t`, the number `n` does not include the calls of other processes. If 32 calls
@@ -26,8 +26,8 @@ use std::{sync::Arc, time::Duration};
 ///
 /// If many callers write one item, about one write succeeds in each round trip time between the
 /// client and DynamoDB. If callers start more than one call per round trip time on one item, the
-/// calls wait longer and longer, and each call that reaches its deadline fails. With a longer
-/// deadline, or with fewer writers per item, fewer calls fail at their deadlines.
+/// calls wait longer and longer. Each call that reaches its deadline fails. With a longer deadline,
+/// or with fewer writers per item, fewer calls fail at their deadlines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Pace {

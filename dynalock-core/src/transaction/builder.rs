@@ -176,17 +176,17 @@ impl Transaction {
     /// patches. A replace of an item removes the write ids of earlier patches of the item. If later
     /// writes may have removed the write id, read the items and compare them with the intended
     /// result before you commit the transaction a second time. A patch has no condition on the
-    /// version of the item. If a program commits a transaction with a patch again more than ten
-    /// minutes after the first commit, and no item contains the write id of the transaction any
-    /// more, DynamoDB may apply the patch a second time. To prevent a second patch, add an
-    /// operation that DynamoDB refuses in the second commit, for example the create of an item
-    /// whose key is the token.
+    /// version of the item. A program may commit a transaction with a patch again, more than ten
+    /// minutes after the first commit. If no item still contains the write id of the transaction,
+    /// DynamoDB may apply the patch a second time. To prevent a second patch, add an operation that
+    /// DynamoDB refuses in the second commit, for example the create of an item whose key is the
+    /// token.
     ///
     /// If a program commits a transaction a second time with the same token, the second request
-    /// must have exactly the same bytes as the first request. If DynamoDB still remembers the token
-    /// of the first commit, a second request with the same token but other bytes fails: with
+    /// must have exactly the same bytes as the first request. While DynamoDB remembers the token of
+    /// the first commit, a second request with the same token but other bytes fails. The error is
     /// [`Error::AlreadyCommitted`] if an item contains the write id of the transaction, and
-    /// otherwise with [`Error::TokenReused`]. The elements of a `HashSet` or a `HashMap` have a
+    /// otherwise [`Error::TokenReused`]. The elements of a `HashSet` or a `HashMap` have a
     /// different order in each process. In a value that is committed with a token, use a
     /// `BTreeSet`, a `BTreeMap` or a `Vec` instead of a `HashSet` or a `HashMap`. A request that
     /// contains the current time has other bytes in each commit. The following operations send the
@@ -210,7 +210,7 @@ impl Transaction {
     /// the created items (incarnations). The random id of an item distinguishes the item from an
     /// earlier item with the same key. Do not use a token a second time if an item that the first
     /// commit created was deleted. A second commit would create a new item with the random id of
-    /// the deleted item, and a caller that has read the deleted item could overwrite the new item.
+    /// the deleted item. A caller that has read the deleted item could then overwrite the new item.
     ///
     /// # Examples
     ///
@@ -330,9 +330,10 @@ impl Transaction {
         self.add(repository, PendingOperation::exists(repository, key.into_key()))
     }
 
-    /// Adds the condition that the key has no item. If DynamoDB refuses the transaction because the
-    /// key has an [expired](crate::Repository#expired-items) item, a commit without a
-    /// [`token`](Self::token) sends a second request, which also accepts the unchanged expired item.
+    /// Adds the condition that the key has no item. DynamoDB refuses the transaction if the key has
+    /// an [expired](crate::Repository#expired-items) item. A commit without a
+    /// [`token`](Self::token) then sends a second request, which also accepts the unchanged expired
+    /// item.
     ///
     /// # Examples
     ///

@@ -242,8 +242,8 @@ impl Commit<'_> {
     }
 
     /// Adapts the operations to DynamoDB's refusal, so that the commit can send another request.
-    /// Returns the error for the caller if no operation could be adapted, if the caller has set a
-    /// token, or if the deadline leaves no time for another request.
+    /// Returns the error for the caller in three cases: no operation could be adapted, the caller
+    /// has set a token, or the deadline leaves no time for another request.
     fn after_refusal(&mut self, reasons: &[ActionReason]) -> Result<(), Error> {
         // An earlier call may have committed the same transaction more than ten minutes ago.
         // DynamoDB forgets the token after ten minutes, but an item may still contain the write id.

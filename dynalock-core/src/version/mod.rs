@@ -44,7 +44,7 @@ impl Revision {
 
     /// Returns the revision after one more write at `at` (epoch milliseconds), or `None` if the
     /// version cannot be incremented. An item without a version or without write ids gets the new
-    /// incarnation `begins` (a random id), so that DynamoDB refuses the writes of callers that have
+    /// incarnation `begins` (a random id). DynamoDB then refuses the writes of callers that have
     /// read an earlier state of the item.
     pub(crate) fn next(&self, id: WriteId, begins: Incarnation, at: u64, keep: u8) -> Option<Self> {
         let version = self.number().checked_add(1)?;

@@ -153,11 +153,12 @@ impl Ring {
 
     /// Adds a write id at the front, and removes the oldest ids if more than `keep` ids would
     /// remain. `at` is the time of the write in epoch milliseconds. If the last write is older than
-    /// `REST` seconds, and no stored id belongs to a write with an idempotency token of the caller,
-    /// the result contains at most two ids: the added id, and the newest of the earlier ids.
+    /// `REST` seconds, the result contains at most two ids: the added id, and the newest of the
+    /// earlier ids. This limit does not apply if a stored id belongs to a write with an idempotency
+    /// token of the caller.
     ///
-    /// For a write with an idempotency token of the caller, the result of `push` does not depend on
-    /// `at`, because a later call with the same token must send the same request.
+    /// A later call with the same idempotency token of the caller must send the same request. For a
+    /// write with such a token, the result of `push` therefore does not depend on `at`.
     pub(crate) fn push(&self, id: WriteId, at: u64, keep: u8) -> Self {
         let now = u32::try_from(at / 1000).unwrap_or(u32::MAX);
         let (time, kept) = match id.repeats {

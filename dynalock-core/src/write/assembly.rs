@@ -138,7 +138,8 @@ impl Assembly {
 
 impl<'o> ItemOperations<'o> {
     /// Returns the index of the operation that receives the conditions of the other operations on
-    /// the item: the write, else a check of the item, else a guard of the separate lease row.
+    /// the item. This is the write. Without a write, it is a check of the item, and without a
+    /// check, a guard of the separate lease row.
     fn lead(&self) -> Result<usize, Error> {
         let mut writes = self.indexes.iter().copied().filter(|&index| self.operations[index].intent().is_some());
         match (writes.next(), writes.next()) {

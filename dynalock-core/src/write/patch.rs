@@ -48,9 +48,9 @@ pub(crate) struct PatchIntent<T> {
 pub(crate) struct SeenItem {
     /// The indexes of the patch's changes whose attributes are null in the stored item.
     nulls: Vec<usize>,
-    /// `true` if the item has write ids but no version. If a program that does not use dynalock has
-    /// removed the version of an item, the patch writes a new incarnation (the random id that
-    /// distinguishes an item from its predecessors).
+    /// `true` if the item has write ids but no version. A program that does not use dynalock may
+    /// have removed the version of an item. The patch then writes a new incarnation (the random id
+    /// that distinguishes an item from its predecessors).
     has_stray_ids: bool,
 }
 

@@ -185,8 +185,8 @@ impl Writer<'_> {
     }
 
     /// Reads the item after a patch whose outcome is unknown. If the item contains the patch's
-    /// write id, DynamoDB has applied the patch. If the item does not contain the patch's write
-    /// id, the outcome stays unknown: DynamoDB may still apply the patch, or later patches may have
+    /// write id, DynamoDB has applied the patch. If the item does not contain the patch's write id,
+    /// the outcome stays unknown. DynamoDB may still apply the patch, or later patches may have
     /// removed the write id.
     async fn find_patch(&mut self, failure: Failure) -> Result<WriteResult<Applied>, Error> {
         self.outcome = AttemptOutcome::Unknown;

@@ -49,11 +49,11 @@ use crate::{
 ///   change. An error or a panic of one closure does not affect the other calls of the batch. After
 ///   a closure has panicked, the worker never runs the closure again.
 /// - If a closure returns an error or changes nothing, the caller that passed the closure receives
-///   the result only after the write of the batch. If a batch has nothing to write, and the worker
-///   has not read the item since the last call of the batch entered the queue, the worker reads the
-///   item and repeats all closures. If a closure returns an error because of the changes of other
-///   calls in the batch, the caller receives the error only after DynamoDB has stored these
-///   changes.
+///   the result only after the write of the batch. A batch may have nothing to write. If the worker
+///   has not read the item since the last call of the batch entered the queue, the worker then
+///   reads the item and repeats all closures. A closure may return an error because of the changes
+///   of other calls in the batch. The caller then receives the error only after DynamoDB has stored
+///   these changes.
 /// - The worker applies a patch to the copy of the item in memory, by the same rules as DynamoDB.
 ///   The worker stores a patched value in the form in which serde writes the value. If serde writes
 ///   `None` as a null, a combined patch that removes an `Option` field stores a null.
@@ -78,10 +78,10 @@ use crate::{
 /// The [`pace`](crate::Repository::pace) of the repository applies to each batch. If the program
 /// has set no pace, a batch uses [`Pace::Latency`]. `Latency` causes more refused writes than the
 /// other paces, but all calls of a batch share the cost of a refused write. After a conflict, the
-/// worker may repeat the write of a batch several times without a sleep. When a batch that had a
-/// conflict has ended, the worker pauses for four round trips, but at most 100 milliseconds. The
-/// worker's pause before the next batch gives other processes time to write the item, and lets more
-/// calls join the batch.
+/// worker may repeat the write of a batch several times without a sleep. After a batch with a
+/// conflict, the worker pauses for four round trips, but at most 100 milliseconds. The worker's
+/// pause before the next batch gives other processes time to write the item, and lets more calls
+/// join the batch.
 ///
 /// While another caller holds a lease on an item, combined calls on the item fail with
 /// [`Error::Locked`], like calls of `update_with`.
@@ -90,10 +90,10 @@ use crate::{
 ///
 /// If no worker runs for a key, or the worker pauses, a new call on the key starts a worker in the
 /// tokio runtime of the caller. The worker ends when its queue is empty. If callers on several
-/// runtimes share a handle, each of these runtimes must keep running: the calls on a key wait as
-/// long as the runtime of the key's worker stands still. A multi-threaded runtime keeps running,
-/// but a current-thread runtime runs only during `block_on`. If the runtime of a worker is shut
-/// down before the queue is empty, the waiting calls fail with
+/// runtimes share a handle, each of these runtimes must keep running. The calls on a key wait while
+/// the runtime of the key's worker stands still. A multi-threaded runtime keeps running, but a
+/// current-thread runtime runs only during `block_on`. If the runtime of a worker is shut down
+/// before the queue is empty, the waiting calls fail with
 /// [`Unavailable::WorkerEnded`](crate::error::Unavailable::WorkerEnded). If the write of a batch is
 /// in flight when the runtime of the worker is shut down, the calls of the batch fail with
 /// [`Error::Indeterminate`].

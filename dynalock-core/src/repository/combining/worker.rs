@@ -30,8 +30,8 @@ pub(super) struct Worker<T> {
 enum WorkerState {
     Working,
     /// The worker pauses after a batch with at least one conflict. While the worker pauses, a new
-    /// call on the key starts another worker in the runtime of the new caller, because the runtime
-    /// of the pausing worker may stand still.
+    /// call on the key starts another worker in the runtime of the new caller. The runtime of the
+    /// pausing worker may stand still.
     Pausing,
     /// The worker has removed its empty queue, or another worker has taken the queue over.
     Done,
@@ -330,8 +330,8 @@ impl<T> Batch<T> {
     }
 }
 
-/// Returns `true` if `error` shows that the content of a batch is invalid or too large, so that a
-/// smaller batch may succeed.
+/// Returns `true` if the content of a batch is invalid or too large. A smaller batch may then
+/// succeed.
 fn is_of_content(error: &Error) -> bool {
     match error {
         Error::ItemTooLarge { .. } | Error::ExpressionTooLong { .. } | Error::InvalidKey { .. } | Error::Encode(_) => {

@@ -31,10 +31,10 @@ use crate::{
 /// the item has not changed since the closure read the item. If the closure has only read an item,
 /// the commit checks that the item has not changed since the read. If an item has changed since the
 /// closure read the item, the closure runs again. If the unit of work does not sleep before a
-/// further run of the closure, the `Tx` returns the changed items as DynamoDB's refusal shows them,
-/// and the unchanged items as the previous run read them. If the unit of work sleeps before a
-/// further run of the closure, the `Tx` reads all items from DynamoDB. If the closure returns an
-/// error, the unit of work writes nothing.
+/// further run of the closure, the `Tx` does not read the items again. The `Tx` returns the changed
+/// items from DynamoDB's refusal, and the other items from the previous run. If the unit of work
+/// sleeps before a further run of the closure, the `Tx` reads all items from DynamoDB. If the
+/// closure returns an error, the unit of work writes nothing.
 ///
 /// If DynamoDB refuses the commit because another running transaction uses the same item, the unit
 /// of work sleeps before the next attempt. The next attempt is another run of the closure if the
@@ -65,15 +65,15 @@ use crate::{
 /// ```
 ///
 /// The closure may run several times, so it should only read, decide and write through its [`Tx`].
-/// If the closure changes an item with a call of a repository after reading the item through the
-/// [`Tx`], each run conflicts with the closure's own change, and the unit of work ends with
-/// [`Error::Exhausted`].
-/// The closure reads one item after another, so the closure may see states of items that never
-/// existed at the same moment. If a run of the closure has seen states that never existed at the
-/// same moment, one of the items has changed since its read, so DynamoDB refuses the commit.
-/// Without [`snapshot`](UnitOfWork::snapshot), the caller may receive an error that the closure
-/// returned because of inconsistent reads. If a run of the closure uses several items, some of them
-/// from an earlier run, and returns an error, the closure runs again with new reads.
+/// Do not change an item with a call of a repository after the closure has read the item through
+/// the [`Tx`]. Each run would conflict with the closure's own change, and the unit of work would
+/// end with [`Error::Exhausted`]. The closure reads one item after another, so the closure may see
+/// states of items that never existed at the same moment. A run of the closure may see states of
+/// items that never existed at the same moment. In this case, one of the items has changed since
+/// its read, so DynamoDB refuses the commit. Without [`snapshot`](UnitOfWork::snapshot), the caller
+/// may receive an error that the closure returned because of inconsistent reads. If a run of the
+/// closure uses several items, some of them from an earlier run, and returns an error, the closure
+/// runs again with new reads.
 ///
 /// A unit of work can read and write up to 100 items. For each item that the closure read or wrote,
 /// the commit of a unit of work consumes twice the write units of a plain write. If a unit of work

@@ -105,8 +105,8 @@ impl Unit {
     }
 
     /// Takes the items and the recorded operations out of a run that has ended. Returns
-    /// `Error::Indeterminate` if the closure has read an item with the write id of an earlier run,
-    /// because DynamoDB has applied a delayed duplicate of the earlier run's request, and the
+    /// `Error::Indeterminate` if the closure has read an item with the write id of an earlier run.
+    /// In this case, DynamoDB has applied a delayed duplicate of the earlier run's request, and the
     /// library no longer has the result of the earlier run.
     fn resume(&mut self, run: Run) -> Result<(Known, Vec<PendingOperation>), Error> {
         let Run { session, known, pending, .. } = run;
@@ -264,8 +264,8 @@ fn state_read(item_ref: &ItemRef, item: &Item) -> Result<State, Error> {
 
 /// Returns `ReadAgain` if the transaction changes an item on the condition that the item has not
 /// changed since its read. Another run of the closure sends a request with a new token. DynamoDB
-/// cannot apply both the new request and a delayed duplicate of the refused request, because the
-/// request that DynamoDB applies first makes the condition of the other request false. For a
+/// cannot apply both the new request and a delayed duplicate of the refused request. As soon as
+/// DynamoDB applies one of the two requests, the condition of the other request is false. For a
 /// transaction without a condition on an unchanged item, `after_contention` returns `SendAgain`:
 /// the commit repeats the request with the same token, so DynamoDB applies the request only once.
 fn after_contention(operations: &[Operation], assembly: &Assembly) -> AfterContention {

@@ -250,9 +250,9 @@ impl Tx {
         self.add(repository, PendingOperation::exists(repository, key.into_key()));
     }
 
-    /// Requires that the key has no item. If DynamoDB refuses the transaction because the key has
-    /// an [expired](crate::Repository#expired-items) item, the commit sends a second request, which
-    /// accepts the expired item if it has not changed.
+    /// Requires that the key has no item. DynamoDB refuses the transaction if the key has an
+    /// [expired](crate::Repository#expired-items) item. The commit then sends a second request,
+    /// which accepts the expired item if it has not changed.
     ///
     /// # Examples
     ///
