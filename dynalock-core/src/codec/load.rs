@@ -1,4 +1,4 @@
-//! Converts DynamoDB items into Rust values, and keeps what the next write of the item needs.
+//! Converts DynamoDB items into Rust values, and keeps the data for the next write of the item.
 
 use std::sync::Arc;
 

@@ -133,8 +133,11 @@ impl fmt::Display for Difference<'_> {
             Some(key) => write!(f, "the item under key `{key}` in table `{table}` is not as it was read: ")?,
             None => write!(f, "the item in table `{table}` is not as it was read: ")?,
         }
-        if let Some(expected) = expected {
-            write!(f, "expected version {expected}, ")?;
+        match expected {
+            // The caller has read an item that another program wrote without a version.
+            Some(0) => f.write_str("expected no version, ")?,
+            Some(expected) => write!(f, "expected version {expected}, ")?,
+            None => {}
         }
         match item.as_ref().map(|item| version_in(item, model.version)) {
             // If the stored version equals the expected version, other content or a lease caused
@@ -143,8 +146,9 @@ impl fmt::Display for Difference<'_> {
                 write!(f, "found version {found} with another content or lease")
             }
             Some(Some(found)) => write!(f, "found version {found}"),
-            Some(None) => f.write_str("found one without a version"),
-            None => f.write_str("found none"),
+            Some(None) if *expected == Some(0) => f.write_str("found no version, with another content or lease"),
+            Some(None) => f.write_str("found an item without a version"),
+            None => f.write_str("found no item"),
         }
     }
 }

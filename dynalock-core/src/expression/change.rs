@@ -162,10 +162,9 @@ impl PatchChange {
         aliases.chain(place).collect()
     }
 
-    /// Returns the value with which the change replaces a stored null, or `None` if the change does
-    /// not treat a null as an absent attribute. For a stored null, `add` starts from zero, and
-    /// `append` and `prepend` start from an empty list, even if the field has another serde
-    /// default.
+    /// Returns the value that replaces a stored null. Returns `None` if the change does not treat a
+    /// null as an absent attribute. For a stored null, `add` starts from zero, and `append` and
+    /// `prepend` start from an empty list, even if the field has another serde default.
     pub(super) fn value_over_null(&self) -> Option<AttributeValue> {
         match &self.kind {
             ChangeKind::SetIfAbsent(value) => Some(value.clone()),

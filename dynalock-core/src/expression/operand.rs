@@ -18,8 +18,7 @@ use crate::key::KeyAttribute;
     note = "an `Option<V>` takes a `V` too, a `String` a `&str`; an `Opaque` attribute, which `#[serde(with)]` writes, takes no value: it only `exists` or is `absent`"
 )]
 pub trait AsOperand<V> {
-    /// Returns a value that serde writes in the same form as the attribute with which the condition
-    /// compares the operand.
+    /// Returns the operand as a value that serde writes in the same form as the compared attribute.
     fn as_operand(&self) -> impl Serialize;
 }
 
@@ -57,8 +56,7 @@ impl<V: Serialize> AsOperand<Option<V>> for &V {
     note = "strings, numbers and bytes are ordered, an `Option` of one as what is in it; for a newtype of one derive `dynalock::KeyAttribute`, or implement `dynalock::condition::AsBound` if it cannot be a key"
 )]
 pub trait AsBound<V> {
-    /// Returns a value that serde writes in the same form as the attribute with which the condition
-    /// compares the bound.
+    /// Returns the bound as a value that serde writes in the same form as the compared attribute.
     fn as_bound(&self) -> impl Serialize;
 }
 

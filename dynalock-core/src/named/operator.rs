@@ -23,8 +23,8 @@ use crate::{
     telemetry::observe,
 };
 
-/// `retire` deletes a lock row only if its fence is smaller than the current time in milliseconds
-/// by more than `MARGIN_MILLIS`.
+/// `retire` deletes a lock row only if the current time in milliseconds exceeds the fence of the
+/// row by more than `MARGIN_MILLIS`.
 const MARGIN_MILLIS: u64 = 60_000;
 
 impl Locks {

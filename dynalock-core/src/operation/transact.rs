@@ -93,7 +93,7 @@ impl Transact {
     }
 
     /// Estimates the capacity of each action at the first attempt, and keeps the estimates for the
-    /// retries, for which `unsent` is `None`.
+    /// retries. For a retry, `unsent` is `None`.
     fn meter(&self, unsent: Option<&[TransactWriteItem]>) {
         // Only `Attempts` sets `IN_FLIGHT`. The library does not measure other requests.
         let _ = IN_FLIGHT.try_with(|in_flight| {

@@ -47,7 +47,7 @@ impl Link {
         self.call_cost.clone()
     }
 
-    /// Starts the time to which the deadline of the transaction applies.
+    /// Starts the measured time for the deadline of the transaction.
     pub(super) fn attempts(&mut self, limits: Limits) -> Attempts {
         let call_cost = self.call_cost(limits.budget);
         Attempts::on(call_cost, self.connection(), limits)

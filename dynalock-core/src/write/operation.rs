@@ -62,8 +62,8 @@ impl Operation {
         Some(holder)
     }
 
-    /// Returns `true` for a guard whose lease is in a separate row, so that the guard tests the
-    /// lease row and not the item.
+    /// Returns `true` for a guard whose lease is in a separate row. Such a guard tests the lease
+    /// row and not the item.
     pub(crate) fn is_of_lease_row(&self) -> bool {
         self.guarded().is_some() && self.item_ref.model.lock_in_row().is_some()
     }

@@ -112,7 +112,8 @@ impl Writer<'_> {
         result
     }
 
-    /// Returns, for telemetry, what later replies show about the attempts whose replies were lost.
+    /// Returns a value for telemetry: the outcome of the attempts whose replies were lost, as a
+    /// later reply shows it.
     fn found_out(&self, result: &Result<WriteResult<Applied>, Error>) -> LostReply {
         // DynamoDB can apply two attempts of a delete without a condition, so the success of the
         // last attempt proves nothing about earlier attempts.

@@ -20,6 +20,7 @@ cases![
     two_contents_of_an_item_without_a_version_have_two_etags,
     an_item_without_write_ids_with_too_many_attributes_to_compare_is_an_error,
     adoption_fails_if_the_item_was_deleted,
+    adoption_fails_if_another_program_has_changed_the_item,
     adoption_fails_if_somebody_else_has_adopted_the_item,
     adoption_fails_if_the_alias_of_an_attribute_that_it_writes_was_changed,
     update_with_adopts_what_a_concurrent_program_wrote,
@@ -231,6 +232,15 @@ async fn adoption_fails_if_the_item_was_deleted(shop: &Shop) {
     let lost = expect_error!(table.items.update(product).await, Error::Conflict(lost) => lost);
     assert_eq!(lost.current_item(), None);
     assert_eq!(table.raw.get("a").await, None);
+}
+
+async fn adoption_fails_if_another_program_has_changed_the_item(shop: &Shop) {
+    let (table, mut product) = read_unversioned(shop).await;
+    table.raw.set("a", "stock", n(50)).await;
+    product.stock = 6;
+    let lost = expect_error!(table.items.update(product).await, Error::Conflict(lost) => lost);
+    let text = "expected no version, found no version, with another content or lease";
+    assert!(lost.to_string().contains(text), "{lost}");
 }
 
 async fn adoption_fails_if_somebody_else_has_adopted_the_item(shop: &Shop) {

@@ -171,7 +171,8 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// After an overwrite, the content of the item is what serde writes for the value.
+    /// After an overwrite, the item contains exactly the attributes that serde writes for the
+    /// value.
     fn content_after(&self, changes: &Changes) -> Result<UserAttributes, Error> {
         let overwrites = matches!(self.change, ItemChange::Overwrite(..) | ItemChange::Recreate(..));
         match self.change.basis() {
