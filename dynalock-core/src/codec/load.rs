@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::{
-    Basis, Changes, Item, State, Stored, UserAttributes,
+    Basis, Changes, ComparedContent, Item, State, Stored, UserAttributes,
     decode::decode_value,
     key_of,
     strip::{image, is_tracked, strip_lease, strip_patches},
@@ -64,25 +64,26 @@ pub(crate) fn decode_applied<T: Versioned>(table: &Arc<str>, item: Item) -> Resu
 pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<State, Error> {
     let revision = revision(model, table, item, item.get(WRITES).cloned())?;
     // Without a version or without write ids, only the whole item identifies its state.
-    let image = (!revision.is_tracked()).then(|| Box::new(image(model, item)));
-    Ok(State { revision, image, expired_at: None })
+    let compared = (!revision.is_tracked()).then(|| Box::new(ComparedContent::Item(image(model, item))));
+    Ok(State { revision, compared })
 }
 
 /// Returns the [`State`] of an expired item.
 pub(crate) fn expired_state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<State, Error> {
+    let State { revision, compared } = state_of(model, table, item)?;
     let expires = model.times.expires.and_then(|expires| item.get(expires.name));
-    let expired_at = expires.map(|time| Box::new(time.clone()));
-    Ok(State { expired_at, ..state_of(model, table, item)? })
+    let time = || expires.map(|time| Box::new(ComparedContent::TimeToLive(time.clone())));
+    Ok(State { revision, compared: compared.or_else(time) })
 }
 
 /// Returns the [`State`] of an item: its version and write ids, and a copy of the item if one of
 /// the two is missing. `take_state` also removes the attribute `_writes` (the write ids) from
 /// `item`.
 fn take_state(model: &Model, table: &Arc<str>, item: &mut Item) -> Result<State, Error> {
-    // The copy `image` must contain the attribute `_writes`.
-    let image = (!is_tracked(model, item)).then(|| Box::new(image(model, item)));
+    // The copy in `compared` must contain the attribute `_writes`.
+    let compared = (!is_tracked(model, item)).then(|| Box::new(ComparedContent::Item(image(model, item))));
     let writes = item.remove(WRITES);
-    Ok(State { revision: revision(model, table, item, writes)?, image, expired_at: None })
+    Ok(State { revision: revision(model, table, item, writes)?, compared })
 }
 
 fn revision(model: &Model, table: &Arc<str>, item: &Item, writes: Option<AttributeValue>) -> Result<Revision, Error> {

@@ -21,7 +21,7 @@ pub(crate) use etag::digest_item;
 pub(crate) use expiry::{ExpiredItems, ExpiredTimes, expiry_time};
 pub(crate) use load::{changed, corrupt, decode, decode_applied, decode_stored, expired_state_of, state_of};
 pub use stored::Stored;
-pub(crate) use stored::{Basis, State, UserAttributes};
+pub(crate) use stored::{Basis, ComparedContent, State, UserAttributes};
 use strip::is_tracked;
 pub(crate) use times::{times_of_create, updated_at};
 

@@ -71,11 +71,17 @@ pub(crate) struct UserAttributes(Option<Arc<Item>>);
 #[derive(Clone, PartialEq)]
 pub(crate) struct State {
     pub(crate) revision: Revision,
-    /// A copy of the whole item, if the item has no version or no write ids.
-    pub(crate) image: Option<Box<Item>>,
-    /// The time to live of an expired item. The condition compares the time to live, because a
-    /// program without versions can renew it and leave the version unchanged.
-    pub(crate) expired_at: Option<Box<AttributeValue>>,
+    pub(crate) compared: Option<Box<ComparedContent>>,
+}
+
+/// The attributes that the condition compares in addition to the version and the write ids.
+#[derive(Clone, PartialEq)]
+pub(crate) enum ComparedContent {
+    /// A copy of the whole item, which has no version or no write ids.
+    Item(Item),
+    /// The time to live of an expired item. A program without versions can renew the time to live
+    /// and leave the version unchanged.
+    TimeToLive(AttributeValue),
 }
 
 impl<T> Stored<T> {
@@ -158,7 +164,7 @@ impl<T: Versioned> Stored<T> {
     /// ```
     pub fn etag(&self) -> Etag {
         match &self.origin {
-            Ok(basis) => Etag::new(&self.value.key(), &basis.state.revision, basis.state.image.as_deref()),
+            Ok(basis) => Etag::new(&self.value.key(), &basis.state.revision, basis.state.image()),
             Err(etag) => etag.clone(),
         }
     }
@@ -238,7 +244,7 @@ impl Basis {
     }
 
     pub(crate) fn written(revision: Revision, content: UserAttributes, times: KeptTimes) -> Self {
-        Self::read(State { revision, image: None, expired_at: None }, content, times)
+        Self::read(State { revision, compared: None }, content, times)
     }
 
     /// Makes the [`Basis`] of a write that replaces the whole item.
@@ -285,7 +291,7 @@ impl Basis {
     /// `names_in_flattened` returns no names, because the condition compares only the version and
     /// the incarnation (the random id in `_writes`).
     pub(crate) fn names_in_flattened<T: Versioned>(&self, value: &T) -> Vec<String> {
-        if !T::MODEL.flattens || self.state.image.is_none() {
+        if !T::MODEL.flattens || self.state.image().is_none() {
             return Vec::new();
         }
         let names = |fingerprints: &Fingerprints| fingerprints.names().map(str::to_owned).collect();
@@ -321,7 +327,14 @@ impl UserAttributes {
 
 impl State {
     pub(crate) fn is_at(&self, etag: &Etag) -> bool {
-        etag.matches(&self.revision, self.image.as_deref())
+        etag.matches(&self.revision, self.image())
+    }
+
+    fn image(&self) -> Option<&Item> {
+        match self.compared.as_deref()? {
+            ComparedContent::Item(image) => Some(image),
+            ComparedContent::TimeToLive(_) => None,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
 use super::{Joined, Placeholders};
 use crate::{
-    codec::{Item, State},
+    codec::{ComparedContent, Item, State},
     model::Model,
     version::WRITES,
 };
@@ -34,12 +34,12 @@ pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> Str
 /// that each create stores). For an expired item, the condition also compares the time to live.
 ///
 /// For an item without a version or without the attribute `_writes`, the condition compares all
-/// attributes of `image` (an earlier copy of the item) with the stored item. An attribute whose
-/// name is in `model.attributes` or in `written`, but not in `image`, must be absent from the
+/// attributes of an earlier copy of the item with the stored item. An attribute whose
+/// name is in `model.attributes` or in `written`, but not in the copy, must be absent from the
 /// stored item.
 pub(crate) fn unchanged<'a>(
     model: &'a Model,
-    State { revision, image, expired_at }: &'a State,
+    State { revision, compared }: &'a State,
     written: impl IntoIterator<Item = &'a str>,
     to: &mut Placeholders,
 ) -> String {
@@ -54,24 +54,27 @@ pub(crate) fn unchanged<'a>(
         }
     }
     let blob = |bytes: &[u8]| AttributeValue::B(Blob::new(bytes));
-    match (image, &revision.ring) {
-        (None, Some(ring)) => {
+    let compared = compared.as_deref();
+    match (compared, &revision.ring) {
+        (Some(ComparedContent::Item(_)), Some(ring)) => {
+            // An item without a version is unchanged only if the whole attribute `_writes` is
+            // unchanged.
+            terms.equal(to.name(WRITES), to.value(blob(ring.as_bytes())));
+        }
+        (_, Some(ring)) => {
             let incarnation = to.value(blob(ring.incarnation().as_bytes()));
             // The attribute `_writes` begins with the incarnation. The write ids in `_writes` need
             // no comparison, because the write ids change only together with the version.
             terms.begins_with(to.name(WRITES), incarnation);
         }
-        (Some(_), Some(ring)) => {
-            // An item without a version is unchanged only if the whole attribute `_writes` is
-            // unchanged.
-            terms.equal(to.name(WRITES), to.value(blob(ring.as_bytes())));
-        }
         (_, None) => terms.push(format_args!("attribute_not_exists({})", to.name(WRITES))),
     }
-    match (image, expired_at.as_ref().zip(model.times.expires)) {
-        (Some(image), _) => same_content(model, image, written, &mut terms, to),
-        (None, Some((time, expires))) => terms.equal(to.name(expires.name), to.value(AttributeValue::clone(time))),
-        (None, None) => {}
+    match (compared, model.times.expires) {
+        (Some(ComparedContent::Item(image)), _) => same_content(model, image, written, &mut terms, to),
+        (Some(ComparedContent::TimeToLive(time)), Some(expires)) => {
+            terms.equal(to.name(expires.name), to.value(time.clone()));
+        }
+        (Some(ComparedContent::TimeToLive(_)) | None, _) => {}
     }
     terms.finish()
 }

@@ -13,10 +13,10 @@ use crate::{
     write::{operation::Operation, stamp::WriteStamps},
 };
 
-/// Returns the ClientRequestToken of a commit, and its [`WriteStamps`], which contain the write id
-/// of the transaction and generate the incarnations (random ids) of created items. If the caller
-/// has set the token, the library derives the write id and the incarnations from the token. A later
-/// commit with the same token then sends the same ids.
+/// Returns the ClientRequestToken and the [`WriteStamps`] of a commit. The `WriteStamps` contain
+/// the write id of the transaction, and generate the incarnations (random ids) of created items. If
+/// the caller has set the token, the library derives the write id and the incarnations from the
+/// token. A later commit with the same token then sends the same ids.
 pub(super) fn token_and_stamps(given: Option<String>, attempts: &mut Attempts) -> (String, WriteStamps) {
     match given {
         Some(token) => {

@@ -152,10 +152,9 @@ impl Ring {
     }
 
     /// Adds a write id at the front, and removes the oldest ids if more than `keep` ids would
-    /// remain. `at` is the time of the write in epoch milliseconds. If the last write is older than
-    /// `REST` seconds, the result contains at most two ids: the added id, and the newest of the
-    /// earlier ids. This limit does not apply if a stored id belongs to a write with an idempotency
-    /// token of the caller.
+    /// remain. `at` is the time of the write in epoch milliseconds. If
+    /// [`has_rested`](Self::has_rested) returns `true`, the result contains at most two ids: the
+    /// added id, and the newest of the earlier ids.
     ///
     /// A later call with the same idempotency token of the caller must send the same request. For a
     /// write with such a token, the result of `push` therefore does not depend on `at`.

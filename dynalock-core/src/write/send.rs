@@ -68,8 +68,8 @@ pub(crate) struct Writer<'a> {
     pub(crate) outcome: AttemptOutcome,
 }
 
-/// Sending consumes the `Write`. Retries are too rare to copy each `Write` before the first
-/// attempt, so the library makes a new `Write` for a retry.
+/// Sending consumes the `Write`, so a retry needs a new `Write`. The library does not copy each
+/// `Write` before the first attempt, because retries are rare.
 enum WireForm {
     Write(Write),
     Transact(Transact),

@@ -37,9 +37,10 @@ use crate::{
 /// closure returns an error, the unit of work writes nothing.
 ///
 /// If DynamoDB refuses the commit because another running transaction uses the same item, the unit
-/// of work sleeps before the next attempt. The next attempt is another run of the closure if the
-/// commit changes an item that the closure has read, and otherwise the same request. If a reply is
-/// lost, the unit of work repeats the request without another run of the closure.
+/// of work sleeps before the next attempt. If the commit changes an item that the closure has read,
+/// the closure then runs again. In all other cases, the unit of work then sends the same request
+/// again. If a reply is lost, the unit of work repeats the request without another run of the
+/// closure.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -68,12 +69,11 @@ use crate::{
 /// Do not change an item with a call of a repository after the closure has read the item through
 /// the [`Tx`]. Each run would conflict with the closure's own change, and the unit of work would
 /// end with [`Error::Exhausted`]. The closure reads one item after another, so the closure may see
-/// states of items that never existed at the same moment. A run of the closure may see states of
-/// items that never existed at the same moment. In this case, one of the items has changed since
-/// its read, so DynamoDB refuses the commit. Without [`snapshot`](UnitOfWork::snapshot), the caller
-/// may receive an error that the closure returned because of inconsistent reads. If a run of the
-/// closure uses several items, some of them from an earlier run, and returns an error, the closure
-/// runs again with new reads.
+/// states of items that never existed at the same moment. In this case, one of the items has
+/// changed since its read, so DynamoDB refuses the commit. Without
+/// [`snapshot`](UnitOfWork::snapshot), the caller may receive an error that the closure returned
+/// because of inconsistent reads. A run may use items that an earlier run has read, together with
+/// other items. If such a run returns an error, the closure runs again with new reads.
 ///
 /// A unit of work can read and write up to 100 items. For each item that the closure read or wrote,
 /// the commit of a unit of work consumes twice the write units of a plain write. If a unit of work
@@ -86,8 +86,8 @@ use crate::{
 /// - The error that the closure returned.
 /// - The errors of [`Transaction::commit`](crate::Transaction::commit), which `From` converts into
 ///   the error type of the closure.
-/// - [`Error::Cancelled`]: a create found an item, or a condition of the caller was false, although
-///   no item that the closure read has changed.
+/// - [`Error::Cancelled`]: DynamoDB refused the commit, but no item that the closure read has
+///   changed. A create found an existing item, or a condition of the caller was false.
 /// - [`Error::Exhausted`]: the unit of work reached its deadline or its maximum number of attempts,
 ///   or the retry budget was empty.
 /// - [`Error::Indeterminate`]: a reply was lost, or DynamoDB has applied a delayed duplicate of a
@@ -147,11 +147,11 @@ impl<F> UnitOfWork<'_, F> {
         budget;
         /// The default timeout of the first attempt is 1 second.
         attempt_timeout;
-        /// The default pace is [`Pace::Balanced`](crate::Pace::Balanced). Where
-        /// [`Pace`](crate::Pace) gives the length of a sleep in round trips, a unit of work counts
-        /// in runs: the average time of one run of the closure with its commit replaces the round
-        /// trip. The pace does not apply to a sleep after DynamoDB has refused a request because of
-        /// another running transaction on the same item.
+        /// The default pace is [`Pace::Balanced`](crate::Pace::Balanced). [`Pace`](crate::Pace)
+        /// gives the length of a sleep in round trips. For a unit of work, the average time of one
+        /// run of the closure with its commit replaces the round trip. The pace does not apply to a
+        /// sleep after DynamoDB has refused a request because of another running transaction on the
+        /// same item.
         pace;
     }
 

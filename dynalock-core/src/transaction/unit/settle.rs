@@ -265,9 +265,9 @@ fn state_read(item_ref: &ItemRef, item: &Item) -> Result<State, Error> {
 /// Returns `ReadAgain` if the transaction changes an item on the condition that the item has not
 /// changed since its read. Another run of the closure sends a request with a new token. DynamoDB
 /// cannot apply both the new request and a delayed duplicate of the refused request. As soon as
-/// DynamoDB applies one of the two requests, the condition of the other request is false. For a
-/// transaction without a condition on an unchanged item, `after_contention` returns `SendAgain`:
-/// the commit repeats the request with the same token, so DynamoDB applies the request only once.
+/// DynamoDB applies one of the two requests, the condition of the other request is false. Returns
+/// `SendAgain` if the transaction changes no item on this condition. The commit then repeats the
+/// request with the same token, so DynamoDB applies the request only once.
 fn after_contention(operations: &[Operation], assembly: &Assembly) -> AfterContention {
     let changes_a_read_item = |(operation, position): (&Operation, &WritePosition)| {
         let expected = operation.intent().map(|intent| intent.target().expected);

@@ -92,8 +92,8 @@ impl Tx {
     }
 
     /// Returns the items with the given keys, in the order of the keys, with as few requests as
-    /// possible. `get_many` may read the items at different moments. The commit fails and the
-    /// closure runs again if an item that `get_many` has returned changes before the commit.
+    /// possible. `get_many` may read the items at different moments. If another caller changes one
+    /// of the returned items before the commit, the commit fails, and the closure runs again.
     ///
     /// # Examples
     ///
@@ -115,8 +115,9 @@ impl Tx {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `get_many` at any time. After the drop, the commit may
-    /// still check items with the given keys that an earlier run of the closure has read.
+    /// The caller may drop the future of `get_many` at any time. If an earlier run of the closure
+    /// has read some of the items, the commit may check these items even after the caller has
+    /// dropped the future.
     pub fn get_many<T: Versioned, K: IntoKey<T>>(
         &self,
         repository: &Repository<T>,
@@ -215,9 +216,10 @@ impl Tx {
         self.add(repository, PendingOperation::delete(repository, stored));
     }
 
-    /// Requires that an item that the program has read outside the unit of work has not changed
-    /// since the read. An item that the closure has read through its `Tx` needs no call of `check`,
-    /// because the commit checks each item that was read.
+    /// Adds a condition for an item that the program has read outside the unit of work. The commit
+    /// requires that this item has not changed since the read. An item that the closure has read
+    /// through its `Tx` needs no call of `check`, because the commit checks each item that was
+    /// read.
     ///
     /// # Examples
     ///

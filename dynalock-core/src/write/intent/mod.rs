@@ -31,8 +31,8 @@ pub(crate) trait Intent: Send + Sync {
 
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error>;
 
-    /// Returns `true` for a patch, because DynamoDB could apply two attempts of a patch, and the
-    /// second attempt would change the item again.
+    /// Returns `true` if a second applied attempt of the write would change the item again. Only a
+    /// patch is such a write.
     fn is_relative(&self) -> bool {
         matches!(self.target().expected, Expected::Present)
     }
