@@ -88,7 +88,7 @@ fn is_known(value: &AttributeValue) -> bool {
 
 /// Returns a phrase for the type of an attribute in error messages, for example `a string`. For a
 /// list or a map, `kind_of` returns `another value in a list` or `another value in a map`. Serde
-/// may have accepted the list or map itself, and refused only a value inside.
+/// may have accepted the list or the map, and refused only one of its members.
 fn kind_of(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "a string",

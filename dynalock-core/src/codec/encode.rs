@@ -271,8 +271,8 @@ fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
 }
 
 /// Returns the error for a value that `serde_dynamo` cannot convert into an attribute. If
-/// `not_converted` does not know the text of the `serde_dynamo` error, the text becomes the `detail`
-/// of the returned error, which `Display` and `Debug` omit.
+/// `not_converted` does not know the text of the `serde_dynamo` error, the text becomes the
+/// `detail` of the returned error. `Display` and `Debug` omit the `detail`.
 fn not_converted(error: &serde_dynamo::Error) -> SerdeError {
     const SETS: [(&str, &str); 4] = [
         ("Not a set-like sequence", "it is written as a set, and is no list"),

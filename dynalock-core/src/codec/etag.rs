@@ -160,7 +160,7 @@ fn digest_key(key: &Key) -> u64 {
     hash.finish()
 }
 
-/// Returns a digest of an item, which is the same in each process and for each order of the
+/// Returns a digest of an item. The digest does not depend on the process or on the order of the
 /// attributes.
 pub(crate) fn digest_item(item: &Item) -> u64 {
     let digest = |(name, value): (&String, &AttributeValue)| {

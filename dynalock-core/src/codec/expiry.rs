@@ -35,8 +35,8 @@ impl ItemExpiry {
     /// 0 (the start of 1970).
     const OLDEST: Duration = Duration::from_hours(5 * 365 * 24);
 
-    /// Returns `true` if the item has expired: its time to live plus the allowed clock skew has
-    /// passed, but not more than five years ago.
+    /// Returns `true` if the item has expired. An item has expired when its expiry time plus the
+    /// allowed clock skew has passed. An expiry time of more than five years ago does not count.
     pub(crate) fn is_over(&self, model: &Model, item: &Item) -> bool {
         let Some(expires) = model.times.expires else { return false };
         expiry_time(item, expires.name).is_some_and(|time| self.times().contain(time))

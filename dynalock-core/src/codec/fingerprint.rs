@@ -23,8 +23,8 @@ use crate::{
     random,
 };
 
-/// The maximum size in bytes of a serialized value whose fingerprint contains the serialized value
-/// itself.
+/// The maximum size, in bytes, of a serialized value that is its own fingerprint. The fingerprint
+/// of a larger value is a hash.
 const LARGEST_PLAIN: usize = 128;
 
 /// The first byte of a fingerprint that is a hash. A fingerprint that contains the serialized value

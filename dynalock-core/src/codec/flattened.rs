@@ -27,9 +27,9 @@ pub(super) fn check_new<T: Versioned>(table: &Arc<str>, item: Item) -> Result<()
 /// `changes.remove`. Returns an error if serde could not decode the item after the changes, or
 /// would ignore a changed attribute.
 ///
-/// If an item contains both a field and an alias of the field, serde reports a duplicate field. If
-/// the type of the flattened field is an `Option`, serde instead reads the whole flattened field as
-/// `None`. If a write removes a field but not its alias, serde reads the old value from the alias.
+/// An item must not contain both a field and an alias of the field. Serde would report a duplicate
+/// field. For a flattened field of type `Option`, serde would read the whole field as `None`. If a
+/// write removes a field but not its alias, serde reads the old value from the alias.
 ///
 /// `stored` is the stored item without the attributes that the library adds, for example `_writes`.
 /// `written` contains the attributes that serde writes for the value.
@@ -96,8 +96,8 @@ fn shows_all<T: Versioned>(
 }
 
 /// Returns the alias under which the item stores the field `name`, or `None` if the item contains
-/// no alias of `name`. `alias_of` adds the field `name` to the item, and searches for an attribute
-/// whose removal lets serde read the field.
+/// no alias of `name`. `alias_of` adds the field `name` to a copy of the item, and then removes one
+/// other attribute at a time. If serde can then read the field, the removed attribute is the alias.
 fn alias_of<T: Versioned>(
     table: &Arc<str>,
     stored: &Item,

@@ -4,7 +4,7 @@ use crate::error::{CodecReason, SerdeError};
 
 /// Converts the text of a `serde_dynamo` error into the reason of a [`SerdeError`]. The part of an
 /// error text before `, expected` may quote the value, so the reason omits this part. An unknown
-/// error text becomes the `detail` of the error, which `Display` and `Debug` omit.
+/// error text becomes the `detail` of the error. `Display` and `Debug` omit the `detail`.
 ///
 /// `found` is the type of the stored attribute.
 pub(super) fn refused_by_serde(error: &serde_dynamo::Error, found: &'static str) -> SerdeError {

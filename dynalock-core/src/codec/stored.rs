@@ -206,10 +206,10 @@ impl<T: Versioned> Stored<T> {
         Self { value, origin: Err(etag) }
     }
 
-    /// Makes a `Stored` for tests, without an item in DynamoDB. A test that replaces the repository
-    /// with items in memory calls `detached` to implement [`Store`](crate::store::Store). An update
-    /// of a stored item with a value from `detached` fails with a conflict, even if the versions
-    /// are equal.
+    /// Makes a `Stored` for tests, without an item in DynamoDB. For example, a test may implement
+    /// [`Store`](crate::store::Store) with items in memory. Such a test makes its items with
+    /// `detached`. An update of a stored item with a value from `detached` fails with a conflict,
+    /// even if the versions are equal.
     ///
     /// # Examples
     ///
@@ -252,8 +252,8 @@ impl Basis {
         Self::read(state, UserAttributes::of(model, &Item::new()), KeptTimes::default())
     }
 
-    /// Replaces the incarnation by the incarnation (random id) of the stored item, which an earlier
-    /// attempt of the create may have written.
+    /// Sets the incarnation (a random id) of this value to the incarnation of the stored item. The
+    /// two differ if an earlier attempt of the create has written the stored item.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         self.state.revision = self.state.revision.in_life(incarnation);
         self

@@ -14,7 +14,8 @@ pub(super) fn image(model: &Model, item: &Item) -> Item {
     image
 }
 
-/// Returns a copy of the item without all attributes that the library adds.
+/// Returns a copy of the item with only the attributes of the user's value, without any attribute
+/// that the library adds.
 pub(super) fn user_attributes(model: &Model, item: &Item) -> Item {
     let mut content = image(model, item);
     content.remove(model.version);

@@ -37,8 +37,8 @@ impl KeptTimes {
     }
 }
 
-/// Returns the attribute for the time of the last write `at` (epoch milliseconds), or `None` if the
-/// type has no field marked `#[dynalock(updated_at)]`.
+/// Returns the attribute that stores `at` (epoch milliseconds) as the time of the last write.
+/// Returns `None` if the type has no field marked `#[dynalock(updated_at)]`.
 pub(crate) fn updated_at(model: &Model, at: u64) -> Option<(&'static str, AttributeValue)> {
     let time = model.times.updated_at?;
     Some((time.name, AttributeValue::N(moment(time, at).to_string())))

@@ -54,8 +54,8 @@
 //! scan can exceed the budget by the cost of one page for each segment.
 //!
 //! The budget does not apply to reads that the call sends after an applied write, or after a write
-//! without an answer. A read after a write finds out whether DynamoDB has applied the write, or
-//! returns the written item.
+//! without an answer. Such a read has one of two purposes: it finds out whether DynamoDB has
+//! applied the write, or it returns the written item.
 //!
 //! The estimates do not include the costs of the indexes of the table. A write that changes entries
 //! of an index consumes additional write units for each changed index entry. A refused write
@@ -262,7 +262,8 @@ impl fmt::Display for Capacity {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Cost {
-    /// The capacity of the requests that a call needs without a conflict and without a lost reply.
+    /// The capacity of the requests that the call would also send if no conflict happened and no
+    /// reply were lost.
     pub useful: Capacity,
     /// The capacity of refused writes, and of the reads after refused writes.
     pub conflicts: Capacity,
