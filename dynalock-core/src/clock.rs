@@ -1,5 +1,5 @@
 //! All functions of the library that read a clock or sleep. All times that the library reads follow
-//! tokio's clock, which a test can pause.
+//! tokio's clock. A test can pause tokio's clock.
 
 #![expect(clippy::disallowed_methods, reason = "this is the clock that all others use")]
 

@@ -75,8 +75,8 @@ impl Key {
         std::iter::once(&self.partition).chain(&self.sort)
     }
 
-    /// Returns the key of the item's separate lease row, or `None` if the last key value is a
-    /// number, which cannot have the suffix `#lock`.
+    /// Returns the key of the item's separate lease row. Returns `None` if the last key value is a
+    /// number, because a number cannot have the suffix `#lock`.
     pub(crate) fn lease_row(&self) -> Option<Self> {
         match &self.sort {
             Some(sort) => Some(Self { partition: self.partition.clone(), sort: Some(sort.lease_row()?) }),

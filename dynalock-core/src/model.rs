@@ -119,7 +119,7 @@ pub struct Model {
     /// does not contain the names inside flattened fields, which `#[derive(Versioned)]` cannot see.
     pub attributes: &'static [&'static str],
     /// `true` if errors may show the key of an item. If `show_key` is `false`, a key counts as user
-    /// data, which errors do not show.
+    /// data, so errors do not show the key.
     pub show_key: bool,
     /// The aliases of the fields: the additional names under which serde reads a field.
     pub aliases: &'static [Aliases],
@@ -350,8 +350,7 @@ impl LockModel {
 ///   the writes of the lease holder are transactions of two actions. A transaction of an item and
 ///   its lease row costs twice the write units of a single write of the item, plus two write units.
 ///   In a [`Transaction`](crate::Transaction), each lease row counts as one of at most 100 items.
-///   `delete_unchecked` and writes that ignore leases are single requests, which do not contain the
-///   lease row.
+///   `delete_unchecked` and writes that ignore leases are single requests without the lease row.
 /// - The library never deletes a lease row, even if the caller deletes the item. With a separate
 ///   lease row, the fence continues to grow even if the item is deleted and created again. An item
 ///   that was never leased has no separate lease row.

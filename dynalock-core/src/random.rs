@@ -6,7 +6,7 @@ use siphasher::sip::SipHasher13;
 
 /// Returns a generator with a seed from the operating system. Two calls that draw the same random
 /// id for their writes could mistake each other's writes for their own. The default seed of
-/// `fastrand` is a clock and a thread number, which can be equal on machines that were started from
+/// `fastrand` is a clock and a thread number. Both can be equal on machines that were started from
 /// one snapshot.
 #[expect(clippy::disallowed_methods, reason = "this is the source that all others use")]
 pub(crate) fn generator() -> fastrand::Rng {

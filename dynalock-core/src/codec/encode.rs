@@ -17,8 +17,8 @@ use crate::{
     version::{PATCHES, WRITES},
 };
 
-/// Encodes the attributes of a value except the version, the creation time and the update time,
-/// which only the library may change.
+/// Encodes the attributes of a value except the version, the creation time and the update time.
+/// Only the library may change these three.
 pub(super) fn attributes_of<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let mut encode = Encode { item: Item::new(), model: T::MODEL, buffer: Buffer::new() };
     walk(value, &mut encode).map_err(|error| not_encoded(table, error))?;
@@ -260,8 +260,8 @@ impl AttributeSink for Diff<'_> {
 }
 
 /// Encodes one attribute, or returns an error for a value that DynamoDB cannot store. The caller
-/// must first write the value into a [`Buffer`], which refuses map keys for which `serde_dynamo`
-/// would panic.
+/// must first write the value into a [`Buffer`]. The `Buffer` refuses map keys that would make
+/// `serde_dynamo` panic.
 fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     let encoded = value.serialize(serde_dynamo::Serializer).map_err(|error| not_converted(&error))?.into();
     match why_not_storable(&encoded) {

@@ -129,8 +129,8 @@ pub enum Error {
 
     /// DynamoDB has cancelled a transaction, and has applied no operation of the transaction.
     ///
-    /// [`Cancelled::reason`] returns the cancellation reason of an operation, which contains the
-    /// stored item if the condition of the operation was false. After a conflict with another
+    /// [`Cancelled::reason`] returns the cancellation reason of an operation. If the condition of
+    /// the operation was false, the reason contains the stored item. After a conflict with another
     /// writer, the function [`transact`](crate::transact) runs the closure of the caller again.
     #[error("{0}")]
     Cancelled(Cancelled),
@@ -372,8 +372,8 @@ pub enum Error {
     /// The field `spent` contains the capacity units that the failed call has consumed. If the call
     /// was waiting in the queues of locks, the call has removed its own entries from the queues.
     /// After `BudgetExceeded`, the caller can repeat the call with a larger budget. If the outcome
-    /// of an earlier write of the call is unknown, the call returns [`Error::Indeterminate`], which
-    /// contains `BudgetExceeded` in the field `last`.
+    /// of an earlier write of the call is unknown, the call returns [`Error::Indeterminate`]
+    /// instead. Its field `last` then contains `BudgetExceeded`.
     #[error("the next request needs {needed} units, and would pass the budget of {budget} ({spent})")]
     #[non_exhaustive]
     BudgetExceeded {

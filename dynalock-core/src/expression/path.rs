@@ -76,8 +76,8 @@ pub trait Place: sealed::Sealed {
     type Item;
     /// The Rust type of the value at the attribute or path.
     type Value;
-    /// The role, which says whether a patch (a write of single attributes) can change or remove the
-    /// value: [`Required`], [`Defaulted`] or [`Fixed`].
+    /// The role of the value: [`Required`], [`Defaulted`] or [`Fixed`]. The role says whether a
+    /// patch (a write of single attributes) can change or remove the value.
     type Role;
 
     /// Converts the attribute or path into a [`Path`].
@@ -397,8 +397,8 @@ impl DocumentPath {
         })
     }
 
-    /// Returns one path for each alias of each field on the path. Each returned path ends with the
-    /// alias, which replaces the field.
+    /// Returns one path for each alias of each field on the path. In each returned path, the alias
+    /// replaces the field and is the last step.
     pub(super) fn aliases(&self) -> Vec<Self> {
         let inner = self.steps.iter().enumerate().filter_map(|(index, step)| match step {
             Step::Field(field) => Some((index + 1, field)),

@@ -17,8 +17,8 @@ use crate::{codec::encode_attribute, number};
 /// `Option` of an integer or a float.
 ///
 /// A type with a smaller range than its primitive type, for example `NonZeroU32`, is not a
-/// `Number`. If a patch could add to a `NonZeroU32`, DynamoDB could store the sum 0, which serde
-/// cannot read as a `NonZeroU32`.
+/// `Number`. If a patch could add to a `NonZeroU32`, DynamoDB could store the sum 0. Serde cannot
+/// read 0 as a `NonZeroU32`.
 #[diagnostic::on_unimplemented(
     message = "a patch cannot add to an attribute of type `{Self}`",
     label = "not a number with a known range",

@@ -345,7 +345,8 @@ impl Grant {
         }
     }
 
-    /// Returns the first recorded reason of the loss, which a later reason never replaces.
+    /// Returns the first recorded reason of the loss. A later reason never replaces the first
+    /// reason.
     pub(crate) fn lose(&self, lost: Lost) -> Lost {
         let mut cause = lost;
         let is_first = self.lost.send_if_modified(|slot| match slot {

@@ -23,8 +23,8 @@ use crate::{
     },
 };
 
-/// The guard of a leased item, which [`Repository::lock`] returns. The guard dereferences to the
-/// value that the item had at the grant, or after the last write of the guard.
+/// The guard of a leased item. [`Repository::lock`] returns this guard. The guard dereferences to
+/// the value that the item had at the grant, or after the last write of the guard.
 ///
 /// While the lease lasts, writes of other callers through this library fail with [`Error::Locked`],
 /// unless the writes ignore leases. DynamoDB refuses the writes of a holder that has lost its
@@ -140,9 +140,8 @@ impl<T: Lockable> LeaseGuard<T> {
         self.guard.grant.fence
     }
 
-    /// Returns the label of the holder, which
-    /// [`LeaseRequest::owner`](crate::lock::LeaseRequest::owner) sets. For a holder without a
-    /// label, `owner` returns the random nonce of the grant.
+    /// Returns the label of the holder. [`LeaseRequest::owner`](crate::lock::LeaseRequest::owner)
+    /// sets the label. For a holder without a label, `owner` returns the random nonce of the grant.
     ///
     /// # Examples
     ///

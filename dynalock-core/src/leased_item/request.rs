@@ -310,7 +310,7 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
 
 impl<T, Q> LeaseRequest<T, LeaseGuard<T>, Q> {
     /// Limits the wait for a lease that another caller holds. By default, the call waits for the
-    /// allowed clock skew plus twice the ttl, which is long enough to take over the lease of a
+    /// allowed clock skew plus twice the ttl. This time is long enough to take over the lease of a
     /// crashed holder.
     ///
     /// When the wait reaches the limit, the call ends, even if DynamoDB does not answer. With

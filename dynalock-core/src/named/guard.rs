@@ -18,7 +18,7 @@ use crate::{
     write::guard::{Guard, sealed},
 };
 
-/// The guard of a named lock, which [`Locks::acquire`](crate::Locks::acquire) returns.
+/// The guard of a named lock. [`Locks::acquire`](crate::Locks::acquire) returns this guard.
 ///
 /// Heartbeats renew the lease of the lock until the guard is released or dropped.
 /// [`release`](Self::release) releases the lock, and waits for DynamoDB's answer. A drop of the

@@ -9,8 +9,8 @@ use crate::{
     telemetry::observe,
 };
 
-/// The guard of several named locks, which [`Locks::acquire_all`](crate::Locks::acquire_all)
-/// returns.
+/// The guard of several named locks. [`Locks::acquire_all`](crate::Locks::acquire_all) returns this
+/// guard.
 ///
 /// Without `fair`, one transaction acquires all locks of the guard. With `fair`, one transaction
 /// enters the queues of all locks of the guard. Each lock has its own heartbeats. If one lock is

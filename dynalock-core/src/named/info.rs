@@ -12,7 +12,7 @@ use crate::{
     model::LockModel,
 };
 
-/// The stored state of a lock, which [`Locks::inspect`](crate::Locks::inspect) returns.
+/// The stored state of a lock. [`Locks::inspect`](crate::Locks::inspect) returns this state.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LockInfo {
@@ -36,8 +36,8 @@ pub struct LockInfo {
     /// The time, by the local clock, until the lease ends if the holder does not renew the lease.
     /// The remaining time of a free lock is zero.
     pub remaining: Duration,
-    /// The payload in the row of the lock, which
-    /// [`Acquire::payload`](crate::lock::Acquire::payload) stores.
+    /// The payload in the row of the lock. [`Acquire::payload`](crate::lock::Acquire::payload)
+    /// stores the payload.
     pub payload: Option<Vec<u8>>,
 }
 

@@ -15,8 +15,8 @@ use crate::{
     telemetry::observe,
 };
 
-/// A stream of all locks of a table, which [`Locks::list`](crate::Locks::list) returns. The stream
-/// reads the next page when the stream has returned all locks of the current page.
+/// A stream of all locks of a table. [`Locks::list`](crate::Locks::list) returns this stream. The
+/// stream reads the next page when the stream has returned all locks of the current page.
 #[must_use = "nothing is read until this is polled"]
 pub struct LockList {
     table: Arc<str>,

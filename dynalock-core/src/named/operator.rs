@@ -1,4 +1,4 @@
-//! Methods for operators, which inspect, list, retire and break locks.
+//! The methods for operators. The methods inspect, list, retire and break locks.
 
 use std::sync::Arc;
 
@@ -141,9 +141,9 @@ impl Locks {
     }
 
     /// Takes a lock away from the holder, if the fence of the holder is the expected fence. The
-    /// holder of a broken lock may continue its work until its next heartbeat, which reports the
-    /// loss of the lock. Until the next heartbeat, only systems that check the fence can stop the
-    /// holder of a broken lock.
+    /// holder of a broken lock may continue its work until its next heartbeat. This heartbeat
+    /// reports the loss of the lock. Until the next heartbeat, only systems that check the fence
+    /// can stop the holder of a broken lock.
     ///
     /// Returns `true` if `break_lock` ended the grant that has the expected fence. Returns `false`
     /// if the lock is free, or if the fence of the holder differs from the expected fence. If
@@ -212,7 +212,8 @@ impl Locks {
 
     /// Returns the entries of the fair queue of a lock. The caller with the first entry in the
     /// queue holds the lock. If no caller uses the fair queue, `queue` returns an empty list. A
-    /// lock with an empty queue may still have a holder, which [`inspect`](Self::inspect) returns.
+    /// lock with an empty queue may still have a holder. [`inspect`](Self::inspect) returns the
+    /// holder.
     ///
     /// # Examples
     ///

@@ -14,9 +14,8 @@ use crate::{
     telemetry::observe,
 };
 
-/// A request that creates a table of locks, which
-/// [`Locks::create_table`](super::Locks::create_table) returns. Change the settings of the request,
-/// then `.await` the request.
+/// A request that creates a table of locks. [`Locks::create_table`](super::Locks::create_table)
+/// returns this request. Change the settings of the request, then `.await` the request.
 #[must_use = "a table is created only when this is awaited"]
 pub struct CreateLockTable {
     locks: Settings,

@@ -40,19 +40,19 @@ pub trait Sorted<R, M> {
 #[derive(Debug)]
 pub enum InTable {}
 
-/// The kind of a scan, which [`Repository::scan`](crate::Repository::scan) makes.
+/// The kind of a scan, for [`Repository::scan`](crate::Repository::scan).
 #[derive(Debug)]
 pub enum WholeTable {}
 
-/// The kind of a scan in several parallel segments, which
-/// [`Query::segments`](super::Query::segments) makes.
+/// The kind of a scan in several parallel segments, for
+/// [`Query::segments`](super::Query::segments).
 #[derive(Debug)]
 pub enum InSegments {}
 
-/// The kind of a query of a global index, which
-/// [`Repository::query_index`](crate::Repository::query_index) makes. The type parameter `S` is the
-/// type of the field that is the sort key of the index. The type parameter `C` is [`WholeItems`] if
-/// the index holds whole items, and [`KeysAlone`] if the index holds only some attributes.
+/// The kind of a query of a global index, for
+/// [`Repository::query_index`](crate::Repository::query_index). The type parameter `S` is the type
+/// of the field that is the sort key of the index. The type parameter `C` is [`WholeItems`] if the
+/// index holds whole items, and [`KeysAlone`] if the index holds only some attributes.
 #[derive(Debug)]
 pub struct InGlobalIndex<S, C>(PhantomData<fn() -> (S, C)>);
 

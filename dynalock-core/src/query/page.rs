@@ -11,7 +11,7 @@ use crate::{
     operation::PageStart,
 };
 
-/// One page of a query or scan, which [`Query::page`](super::Query::page) returns.
+/// One page of a query or scan. [`Query::page`](super::Query::page) returns this page.
 ///
 /// # Examples
 ///

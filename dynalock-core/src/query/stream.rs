@@ -11,7 +11,8 @@ use futures_core::Stream;
 use super::feed::Feed;
 use crate::{codec::Item, error::Result};
 
-/// A stream of the items of a query or scan, which [`Query::stream`](super::Query::stream) returns.
+/// A stream of the items of a query or scan. [`Query::stream`](super::Query::stream) returns this
+/// stream.
 ///
 /// While the caller handles the items of one page, the stream already requests the next page. The
 /// stream starts no task, so the request for the next page makes progress only when the caller

@@ -20,8 +20,8 @@ use crate::{
 /// token into the link to the next page.
 ///
 /// `Display` and serde convert a page token into a string, and `From` and serde convert a string
-/// into a page token. The text of a page token contains only the characters `A-Z`, `a-z`, `0-9`,
-/// `-` and `_`, which a URL may contain.
+/// into a page token. The text of a page token contains only characters that a URL may contain:
+/// `A-Z`, `a-z`, `0-9`, `-` and `_`.
 ///
 /// - A page token is valid for one query, with one table, index, partition, range, direction and
 ///   filter. A query refuses the page token of a different query with

@@ -202,7 +202,7 @@ impl<T> Repository<T> {
         /// The capacity budget applies to each call of the repository. With
         /// [`combining`](Self::combining), several calls become one batch, and the capacity budget
         /// applies to each batch. The capacity budget of a repository does not apply to a
-        /// transaction or a [`transact`](crate::transact) call, which have their own settings for a
+        /// transaction or a [`transact`](crate::transact) call. Both have their own settings for a
         /// budget.
         budget;
         /// The default timeout of the first attempt of a request is 1 second.

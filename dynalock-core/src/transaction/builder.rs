@@ -90,8 +90,8 @@ impl Transaction {
     /// transaction names a repository, which determines the table and the type of the item. If one
     /// of the repositories of the operations was made from `client`, the transaction uses the retry
     /// budget and the internal SDK client of this repository. If no repository of the operations
-    /// was made from `client`, the transaction makes its own internal SDK client, which adds to the
-    /// time of the call.
+    /// was made from `client`, the transaction makes its own internal SDK client. The new client
+    /// makes the call slower.
     ///
     /// # Examples
     ///

@@ -22,8 +22,7 @@ pub enum Reason<T> {
     Unreadable {
         /// The stored item that cannot be decoded.
         item: Item,
-        /// The error [`Error::Decode`] or [`Error::Corrupt`], which the decoding of the item
-        /// returned.
+        /// The error of the decoding: [`Error::Decode`] or [`Error::Corrupt`].
         error: Error,
     },
     /// Another running transaction used the item of the operation at the last attempt before the

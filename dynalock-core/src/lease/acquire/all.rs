@@ -104,7 +104,7 @@ async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResul
     Ok(result)
 }
 
-/// Reads the fences of the locks, which the answer to a transaction does not contain.
+/// Reads the fences of the locks, because the answer to a transaction does not contain them.
 async fn read(
     all: &[Acquisition<'_>],
     attempts: &mut Attempts,

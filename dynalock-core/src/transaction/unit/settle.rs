@@ -281,8 +281,8 @@ fn after_contention(operations: &[Operation], assembly: &Assembly) -> AfterConte
     }
 }
 
-/// Sends a single update or replace as a plain conditional write, which consumes half the write
-/// units of a transaction.
+/// Sends a single update or replace as a plain conditional write. A plain write consumes half the
+/// write units of a transaction.
 async fn write_alone(
     attempts: &mut Attempts,
     id: TransactionId,
