@@ -216,9 +216,9 @@ impl CodecError {
         &self.error.0.reason
     }
 
-    /// Returns the error text of the code that refused the value, for example of a hand-written
-    /// `Deserialize`. Returns `None` if the reason is not [`CodecReason::Refused`]. The returned
-    /// text may quote content of the item.
+    /// Returns the error text of the implementation that refused the value, for example of a
+    /// hand-written `Deserialize`. Returns `None` if the reason is not [`CodecReason::Refused`].
+    /// The returned text may quote content of the item.
     ///
     /// # Examples
     ///

@@ -242,9 +242,9 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The key of the written value differs from the key of the item that the caller has read or
-    /// named. The error also occurs if the etag in the call belongs to another item. The failed
-    /// call has written nothing.
+    /// The key of the written value differs from the key of the item that the caller has read, or
+    /// from the key in the call. `KeyChanged` is also the error for an etag of another item. The
+    /// failed call has written nothing.
     ///
     /// DynamoDB cannot change the key of an item. To change a key, create an item with the new key,
     /// and delete the old item.
@@ -324,9 +324,9 @@ pub enum Error {
     /// DynamoDB may or may not have applied a write of the failed call. The reply to a request was
     /// lost, and the item does not show whether DynamoDB applied the request.
     ///
-    /// A unit of work or a [`Combining`](crate::request::Combining) call fails with `Indeterminate`
-    /// if DynamoDB refuses a request of the call, but later applies a delayed duplicate of the
-    /// refused request.
+    /// DynamoDB may refuse a request, and later apply a delayed duplicate of the same request. A
+    /// unit of work or a [`Combining`](crate::request::Combining) call then fails with
+    /// `Indeterminate`.
     ///
     /// Read the item to see the current state of the item. A write that starts from a new read of
     /// the item is safe. DynamoDB refuses such a write if another caller has changed the item since
@@ -348,8 +348,8 @@ pub enum Error {
         found: Option<u64>,
         /// The number of requests that the failed call sent, and the duration of the failed call.
         spent: Spent,
-        /// The failure that ended the call, or `None` if the call ended because the stored item did
-        /// not reveal whether DynamoDB had applied the write. The message of `Indeterminate`
+        /// The failure that ended the call. `None` means that no failure ended the call: the stored
+        /// item did not show whether DynamoDB had applied the write. The message of `Indeterminate`
         /// contains the message of `last`.
         last: Option<Box<Error>>,
     },
@@ -437,11 +437,11 @@ pub enum Error {
     /// The key attributes of the table, or of the index that the call reads, differ from the key
     /// attributes of the struct. The failed call has written nothing.
     ///
-    /// [`Repository::create_table`](crate::Repository::create_table) compares the key attributes and
-    /// the time to live of the table with the struct, and reports the first difference. If a call
-    /// other than `create_table` returns `TableMismatch`, the error contains DynamoDB's message.
-    /// [`Repository::verify_table`](crate::Repository::verify_table) reports all differences of the
-    /// table and of its indexes.
+    /// [`Repository::create_table`](crate::Repository::create_table) compares the key attributes
+    /// and the time to live of the table with the struct, and reports the first difference. If a
+    /// call other than `create_table` returns `TableMismatch`, the error contains DynamoDB's
+    /// message. [`Repository::verify_table`](crate::Repository::verify_table) compares the table
+    /// and its indexes with the struct, and reports all differences.
     #[error("{}table `{table}` does not fit its type: {reason}", of_index(*index))]
     #[non_exhaustive]
     TableMismatch {
