@@ -182,10 +182,10 @@ pub enum Unavailable {
     /// The call reached its deadline before the call could send the request.
     #[error("the deadline was past before the request could be sent")]
     TooLate,
-    /// The tokio runtime of a lock was shut down before an acquire or a release ended, or was
-    /// blocked until `release` stopped waiting. DynamoDB may already have applied the acquire or
-    /// the release. If the lock is still held in DynamoDB, no caller can acquire the lock before
-    /// the end of the lease.
+    /// The tokio runtime of a lock did not finish an acquire or a release. The runtime was shut
+    /// down, or was blocked for longer than `release` waits. DynamoDB may already have applied the
+    /// acquire or the release. If the lock is still held in DynamoDB, no caller can acquire the
+    /// lock before the end of the lease.
     #[error("the runtime of the lock was shut down or stood still before the acquire or release ended")]
     RuntimeEnded,
     /// The tokio runtime that ran the queue of a [`Combining`](crate::request::Combining) was shut

@@ -317,8 +317,8 @@ impl ExplainedAction {
         self.filter.as_ref()
     }
 
-    /// Returns the projection expression of a count that must leave out lease rows or expired
-    /// items, and `None` for any other action.
+    /// Returns the projection expression of a count, if the count must leave out lease rows or
+    /// expired items. Returns `None` for any other action.
     ///
     /// # Examples
     ///

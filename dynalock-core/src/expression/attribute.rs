@@ -48,8 +48,8 @@ pub struct Attribute<T, V, R = Required> {
     of: PhantomData<fn(T) -> R>,
 }
 
-/// The type parameter `V` of the [`Attribute`] handle for a field with `#[serde(with)]` or
-/// `#[serde(serialize_with)]`.
+/// `Opaque` takes the place of the Rust type `V` in the [`Attribute`] of a field with
+/// `#[serde(with)]` or `#[serde(serialize_with)]`.
 ///
 /// The derive macro does not know the stored form of a field with `#[serde(with)]` or
 /// `#[serde(serialize_with)]`. The type `Opaque` has no values, so a condition cannot compare the

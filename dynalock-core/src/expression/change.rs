@@ -22,7 +22,7 @@ pub(super) enum ChangeKind {
     Add(Box<Sum>, Presence),
     /// `Extend(end, elements, start)` adds `elements` at the front or at the back of the stored
     /// list. If the attribute is missing, `Extend(end, elements, Some(start))` adds `elements` to
-    /// the list `start`, and DynamoDB refuses `Extend(end, elements, None)`.
+    /// the list `start`. DynamoDB refuses `Extend(end, elements, None)` for a missing attribute.
     Extend(ListEnd, Vec<AttributeValue>, Option<Vec<AttributeValue>>),
     Insert(AttributeValue, Presence),
     Delete(AttributeValue),
@@ -162,9 +162,10 @@ impl PatchChange {
         aliases.chain(place).collect()
     }
 
-    /// Returns the value that replaces a stored null. Returns `None` if the change does not treat a
-    /// null as an absent attribute. For a stored null, `add` starts from zero, and `append` and
-    /// `prepend` start from an empty list, even if the field has another serde default.
+    /// Some changes treat a stored null as an absent attribute. For such a change, returns the
+    /// value that replaces the null. Returns `None` for any other change. For a stored null, `add`
+    /// starts from zero, and `append` and `prepend` start from an empty list, even if the field has
+    /// another serde default.
     pub(super) fn value_over_null(&self) -> Option<AttributeValue> {
         match &self.kind {
             ChangeKind::SetIfAbsent(value) => Some(value.clone()),

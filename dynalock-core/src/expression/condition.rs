@@ -22,8 +22,8 @@ pub(crate) fn exists(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_exists({})", to.name(model.partition_key.name))
 }
 
-/// Returns the condition that the item has not expired. `over` contains the least and the greatest
-/// time to live, in epoch seconds, of an expired item.
+/// Returns the condition that the item has not expired. An item has expired if its expiry time lies
+/// between the two numbers in `over` (in epoch seconds, both included).
 pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> String {
     let [first, last] = over.map(|seconds| to.value(AttributeValue::N(seconds.to_string())));
     format!("NOT {} BETWEEN {first} AND {last}", to.name(expires))

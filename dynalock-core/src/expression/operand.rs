@@ -91,8 +91,8 @@ impl<V, O: AsBound<V>> AsBound<Option<V>> for O {
 /// The types of prefixes that [`begins_with`](super::Path::begins_with) accepts for an attribute of
 /// type `V`. For a string attribute, the prefix is a string.
 ///
-/// A program can implement `AsPrefix` for a newtype of a string, or for a newtype of bytes that
-/// calls `serialize_bytes`.
+/// A program can implement `AsPrefix` for a newtype of a string. For a newtype of bytes, the
+/// `Serialize` implementation of the newtype must call `serialize_bytes`.
 ///
 /// ```
 /// # use dynalock_core as dynalock;

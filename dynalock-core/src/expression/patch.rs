@@ -195,8 +195,8 @@ impl<T> PatchContent<T> {
         self.changes.iter().find_map(|change| change.fault(item).map(|fault| (change.path.to_string(), fault)))
     }
 
-    /// Applies the changes to `item`, for which [`fault`](Self::fault) must return `None`. `apply`
-    /// fails only if a sum has more digits than DynamoDB stores.
+    /// Applies the changes to `item`. The caller must first make sure that [`fault`](Self::fault)
+    /// returns `None` for `item`. `apply` fails only if a sum has more digits than DynamoDB stores.
     pub(crate) fn apply(&self, item: &mut Item) -> Result<(), (String, PatchFault)> {
         // DynamoDB evaluates all changes of an update on the state of the item before the update.
         let after = self.changes.iter().map(|change| {
